@@ -60,7 +60,7 @@ static void list_commands(void)
                "  cella run python3 -c 'print(6*7)'\n\ncommands:\n");
         for (size_t i = 0; i < cli_names_len; i++)
                 printf("  %-10s %s\n", cli_names[i].name, cli_names[i].summary);
-        printf("\ncella COMMAND --help tells more; see also cella(1).\n");
+        printf("\ncella COMMAND --help shows more; see also cella(1).\n");
 }
 
 static int version_main(const struct cli_command *self, int argc, char **argv)

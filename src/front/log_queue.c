@@ -59,9 +59,9 @@ static int check_number(const struct api *api, const struct log_job *job, struct
         if (job->key[0] ? own < most[job->quick].of_a_key && of_keys < most[job->quick].of_keys
                         : own < most[job->quick].of_the_owner)
                 return 0;
-        err_say(err, CELLA_OVER_CAPACITY, -EBUSY, "too many questions to the log wait already: %u of yours",
+        err_say(err, CELLA_OVER_CAPACITY, -EBUSY, "too many queries of the log are waiting: %u of yours",
                 own);
-        return err_hint(err, "ask one after the other");
+        return err_hint(err, "send one query after the other");
 }
 
 /* Inserts the job behind the last job of its kind. */

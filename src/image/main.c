@@ -287,7 +287,7 @@ static struct running *new_running(int64_t id, struct cella_err *err)
                 if (!running[i].used)
                         r = &running[i];
         if (!r) {
-                err_say(err, CELLA_OVER_CAPACITY, -EAGAIN, "%d images are being worked on already",
+                err_say(err, CELLA_OVER_CAPACITY, -EAGAIN, "%d operations on images are active",
                         IMAGER_JOBS_MAX);
                 err_hint(err, "try again when one of them is done");
                 return NULL;

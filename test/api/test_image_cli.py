@@ -97,7 +97,7 @@ def called_wrongly_it_says_how():
 def what_cella_image_says_is_checked_and_shown_safely():
     prepare()
     for what in ("nonsense", "array", "long", "endless", "event", "id", "image", "layer", "negative", "deep"):
-        refused(image("pull", f"x/{what}"), 125, "cella-image talked nonsense")
+        refused(image("pull", f"x/{what}"), 125, "cella-image sent an invalid message")
     refused(image("pull", "x/die"), 125, "with status 3", "nothing was changed")
     refused(image("pull", "x/killed"), 125, "by signal 9")
     r = image("pull", "x/words")

@@ -219,7 +219,7 @@ def another_range_than_the_one_asked_for_is_not_taken(t):
     # And one that never was asked for:
     for part in ("bytes 5-9/10", "bytes 0-9/11", "x", "bytes 0-/10"):
         refused(t, BIG, {"/blobs/" + LAYER: lambda r, part=part: r.answer(206, b"z" * 10, {"Content-Range": part})},
-                "engine_unavailable", "another part")
+                "engine_unavailable", "another range")
 
 
 @test
@@ -235,7 +235,7 @@ def no_such_range_begins_again(t):
 
 @test
 def redirects_do_not_go_on_for_ever(t):
-    fake, _ = refused(t, small(), {"/blobs/": lambda r: r.answer(302, b"", {"Location": r.path + "x"})}, "engine_unavailable", "from one address")
+    fake, _ = refused(t, small(), {"/blobs/": lambda r: r.answer(302, b"", {"Location": r.path + "x"})}, "engine_unavailable", "redirects too often")
     assert len(fake.asked("/blobs/")) == 6, fake.asked("/blobs/")
 
 

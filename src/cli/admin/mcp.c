@@ -50,8 +50,8 @@ struct mcp_options {
 
 static const struct cli_option options[] = {
         {"settings", "FILE", "the settings to start with", INTO(CLI_TEXT, settings)},
-        {"state", "DIR", "where to keep things (a directory that goes when it ends)", INTO(CLI_TEXT, state)},
-        {"verbose", NULL, "the engine's log on stderr", INTO(CLI_FLAG, verbose)},
+        {"state", "DIR", "the state directory (a temporary one)", INTO(CLI_TEXT, state)},
+        {"verbose", NULL, "print the engine's log on stderr", INTO(CLI_FLAG, verbose)},
 };
 
 /* One direction. */
@@ -143,7 +143,7 @@ static int make_directory(struct mcp *m, struct cella_err *err)
         snprintf(m->directory, sizeof m->directory, "%s/" PREFIX "XXXXXX", base());
         if (!mkdtemp(m->directory)) {
                 m->directory[0] = '\0';
-                return err_set(err, CELLA_INTERNAL, -errno, "cannot make a directory in %.100s", base());
+                return err_set(err, CELLA_INTERNAL, -errno, "cannot create a directory in %.100s", base());
         }
         chmod(m->directory, 0711); /* the server runs as another user if we are root */
         snprintf(m->state, sizeof m->state, "%s/state", m->directory);
@@ -326,7 +326,7 @@ static int judge(const struct mcp *m, struct cella_err *err)
         if (WIFEXITED(m->status) && (WEXITSTATUS(m->status) == 0 || WEXITSTATUS(m->status) == EXIT_CELLA))
                 return WEXITSTATUS(m->status);
         err_say(err, CELLA_ENGINE_UNAVAILABLE, -EPIPE, "the engine has failed");
-        return err_hint(err, "cella mcp --verbose shows what it says");
+        return err_hint(err, "cella mcp --verbose shows its log");
 }
 
 static int mcp_main(const struct cli_command *self, int argc, char **argv)
@@ -349,8 +349,7 @@ static int mcp_main(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_mcp = {
         .name = "mcp",
         .usage = "[OPTIONS]",
-        .text = "It needs no daemon: it brings its own engine, which ends with it and leaves nothing "
-                "behind.\n"
+        .text = "It needs no daemon: it has its own engine, which ends with it and leaves nothing behind.\n"
                 "A running daemon serves the same at /mcp.",
         .options = options,
         .n_options = ARRAY_LEN(options),

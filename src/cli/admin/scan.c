@@ -22,7 +22,7 @@ struct scan_options {
 static const struct cli_option options[] = {
         {"language", "NAME", "python, bash or javascript (by the file's name or its first line)",
          CLI_INTO(CLI_TEXT, struct scan_options, language)},
-        {"allow", "MODULE", "the imports that are allowed; all others are refused; again for more",
+        {"allow", "MODULE", "an allowed import; all others are refused; may be repeated",
          CLI_INTO(CLI_LIST, struct scan_options, allow)},
         {"json", NULL, "print the whole report as JSON", CLI_INTO(CLI_FLAG, struct scan_options, json)},
 };
@@ -62,7 +62,8 @@ static int scan_main(const struct cli_command *self, int argc, char **argv)
         struct cella_err err = {0};
         int r = cli_parse_all(self, argc, argv, &o, NULL, &err);
         if (r >= 0 && r != 1)
-                r = err_say(&err, CELLA_INVALID_REQUEST, -EINVAL, "say: cella scan FILE (-: standard input)");
+                r = err_say(&err, CELLA_INVALID_REQUEST, -EINVAL,
+                            "usage: cella scan FILE (-: standard input)");
         if (r >= 0)
                 r = become_scanner(&o, argv[1], &err);
         return cli_finish(r, &err, o.json);
@@ -71,7 +72,7 @@ static int scan_main(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_scan = {
         .name = "scan",
         .usage = "[OPTIONS] FILE",
-        .text = "It is advice and a filter, never a wall: what runs in a sandbox is held by the sandbox.\n"
+        .text = "The result is advice, not a security boundary: the sandbox is the boundary.\n"
                 "The exit status is 1 if there is a finding of severity medium or high, else 0.",
         .options = options,
         .n_options = ARRAY_LEN(options),

@@ -49,15 +49,15 @@ struct serve {
 #define INTO(member) CLI_INTO(CLI_TEXT, struct serve_options, member)
 
 static const struct cli_option options[] = {
-        {"listen", "ADDRESS:PORT", "where to serve HTTP; none: nowhere (127.0.0.1:7070)", INTO(listen)},
+        {"listen", "ADDRESS:PORT", "the address to serve HTTP on, or none (127.0.0.1:7070)", INTO(listen)},
         {"socket", "PATH", "Unix socket to serve on (/run/cella/cella.sock, or the user's own)",
          INTO(socket)},
         {"settings", "FILE", "the settings to start with", INTO(settings)},
-        {"state", "DIR", "where it keeps things ($CELLA_STATE, /var/lib/cella, ~/.local/state/cella)",
+        {"state", "DIR", "the state directory ($CELLA_STATE, /var/lib/cella, ~/.local/state/cella)",
          INTO(state)},
-        {"user", "NAME", "whom the server runs as, if root starts it (cella, or a uid of its own)",
-         INTO(user)},
-        {"workspace-root", "DIR", "host workspaces only in or below it", INTO(workspace_root)},
+        {"user", "NAME", "the user of the server, if root starts it (cella, or an unused uid)", INTO(user)},
+        {"workspace-root", "DIR", "allow host workspaces only in this directory and below",
+         INTO(workspace_root)},
 };
 
 static const char *variable(const char *name)
@@ -206,7 +206,7 @@ static int open_volumes(const struct serve *s)
         AUTO(sys_close) int state = sys_openat(AT_FDCWD, s->dir.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
         int volumes = state < 0 ? state : volumes_open(state, &err);
         if (volumes < 0)
-                log_error(NULL, "persistent workspaces have no limit on disk: %s", err.msg);
+                log_error(NULL, "persistent workspaces have no disk limit: %s", err.msg);
         return volumes < 0 ? -1 : volumes;
 }
 
@@ -312,10 +312,9 @@ static int serve_main(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_serve = {
         .name = "serve",
         .usage = "[OPTIONS]",
-        .text = "It stays in the foreground and logs to stderr, one JSON object a line.  SIGTERM or SIGINT\n"
-                "stops it and every sandbox; SIGHUP has it read its settings again.  Started by root it "
-                "uses\n"
-                "its rights to make sandboxes only; all else is done by a process that has none.",
+        .text = "The daemon stays in the foreground and logs to stderr, one JSON object per line.  SIGTERM\n"
+                "or SIGINT stops it and every sandbox; SIGHUP makes it read its settings again.  If root\n"
+                "starts it, only the process that creates sandboxes keeps root's rights.",
         .options = options,
         .n_options = ARRAY_LEN(options),
         .main = serve_main,

@@ -26,12 +26,12 @@ struct options {
 };
 
 static const struct cli_option options[] = {
-        {"rounds", "N", "how often each way is taken (200)", CLI_INTO(CLI_COUNT, struct options, rounds)},
-        {"seconds", "N", "how long executions a second are counted, and bare ones as long (5)",
+        {"rounds", "N", "number of rounds (200)", CLI_INTO(CLI_COUNT, struct options, rounds)},
+        {"seconds", "N", "duration of the throughput measurement, pooled and bare each (5)",
          CLI_INTO(CLI_COUNT, struct options, seconds)},
-        {"connections", "N", "that execute at once meanwhile (4 for each core, 64 at most)",
+        {"connections", "N", "concurrent connections for it (4 per core, at most 64)",
          CLI_INTO(CLI_COUNT, struct options, connections)},
-        {"live", "N", "also: so many python3 sandboxes at once, and an answer from each",
+        {"live", "N", "also create this many python3 sandboxes and run code in each",
          CLI_INTO(CLI_COUNT, struct options, live)},
         {"json", NULL, "print one JSON object", CLI_INTO(CLI_FLAG, struct options, json)},
 };
@@ -137,10 +137,9 @@ static int bench_main(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_bench = {
         .name = "bench",
         .usage = "[--rounds N] [--seconds N] [--connections N] [--live N] [--json]",
-        .text = "Every way is taken once before any is taken again: bare, in sandboxes of the library, and\n"
-                "through daemons of its own, cold and from pools.  Each answer is checked.  Compare the "
-                "figures\n"
-                "of one run with each other, never those of two runs.",
+        .text = "Every case runs once before any runs again: bare, in sandboxes of the library, and through\n"
+                "daemons that the benchmark starts, cold and from pools.  Each answer is checked.  Compare\n"
+                "only figures of one run with each other.",
         .options = options,
         .n_options = ARRAY_LEN(options),
         .main = bench_main,

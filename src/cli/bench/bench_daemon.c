@@ -80,7 +80,7 @@ static int make_directory(struct bench_daemon *d, struct cella_err *err)
         strcpy(d->directory, "/tmp/cella-bench-XXXXXX");
         if (!mkdtemp(d->directory)) {
                 d->directory[0] = '\0';
-                return err_set(err, CELLA_INTERNAL, -errno, "cannot make a directory in /tmp");
+                return err_set(err, CELLA_INTERNAL, -errno, "cannot create a directory in /tmp");
         }
         chmod(d->directory, 0755); /* the server runs as another user */
         snprintf(d->socket, sizeof d->socket, "%s/socket", d->directory);
@@ -215,7 +215,7 @@ static int is_stuck(const struct bench_daemon *d, struct cella_err *err)
                                        (unsigned long long)d->pools[i].available,
                                        (unsigned long long)d->pools[i].size,
                                        d->pools[i].problem[0] ? ": " : "", d->pools[i].problem);
-        return err_say(err, CELLA_INTERNAL, -ETIME, "the benchmark's daemon does not come to rest");
+        return err_say(err, CELLA_INTERNAL, -ETIME, "the benchmark's daemon does not become idle");
 }
 
 int bench_daemon_settle(struct bench_daemon *d, struct cella_err *err)

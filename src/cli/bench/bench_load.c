@@ -188,7 +188,7 @@ static int empty(struct bench_daemon *d, struct bench_usage *ret, bool *ret_may_
                 usleep(20000);
                 r = bench_interrupted ? -EINTR : 0;
         }
-        return r < 0 ? r : err_say(err, CELLA_INTERNAL, -ETIME, "sandboxes that do not end");
+        return r < 0 ? r : err_say(err, CELLA_INTERNAL, -ETIME, "sandboxes do not end");
 }
 
 int bench_idle(struct bench *b, struct cella_err *err)
@@ -202,7 +202,7 @@ int bench_idle(struct bench *b, struct cella_err *err)
         m->done = true;
         int r = empty(d, &before, &may_look, err);
         if (r == 0 && !may_look) {
-                snprintf(m->skipped, sizeof m->skipped, "only root may look into sandboxes");
+                snprintf(m->skipped, sizeof m->skipped, "only root may read the memory of sandboxes");
                 return 0;
         }
         if (r == 0)

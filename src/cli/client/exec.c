@@ -46,7 +46,7 @@ static const struct cli_option options[] = {
         {"env", "NAME=VALUE", "set a variable", CLI_INTO(CLI_LIST, struct exec_options, env)},
         {"secret", "VARIABLE=NAME", "set a variable to the value of a secret",
          CLI_INTO(CLI_LIST, struct exec_options, secrets)},
-        {"cwd", "DIR", "where to start (/workspace)", CLI_INTO(CLI_TEXT, struct exec_options, cwd)},
+        {"cwd", "DIR", "working directory (/workspace)", CLI_INTO(CLI_TEXT, struct exec_options, cwd)},
         {"no-stdin", NULL, "do not pass standard input on",
          CLI_INTO(CLI_FLAG, struct exec_options, no_stdin)},
         {"detach", NULL, "do not wait: print the execution's id",

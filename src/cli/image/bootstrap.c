@@ -188,8 +188,7 @@ static void kill_it(struct bootstrap *b)
 {
         kill(-b->pid, SIGKILL);
         if (cli_stderr_ready())
-                fprintf(stderr,
-                        "cella: mmdebstrap was killed; what it has left is called mmdebstrap.*, in /tmp\n");
+                fprintf(stderr, "cella: mmdebstrap was killed; its remaining files are /tmp/mmdebstrap.*\n");
         while (waitpid(b->pid, &b->status, 0) < 0 && errno == EINTR)
                 continue;
         b->pid = 0;
@@ -292,10 +291,10 @@ static const struct cli_option options[] = {
 const struct cli_command image_bootstrap = {
         .name = "image bootstrap",
         .usage = "NAME [OPTIONS]",
-        .summary = "make a Debian image of packages, by mmdebstrap",
+        .summary = "create a Debian image with mmdebstrap",
         .text = "Without --packages it is an image for data analysis: Python with pandas, matplotlib and "
                 "requests.\n"
-                "As root, or as a user with subordinate uids.  The id of the image is printed.",
+                "It needs root, or a user with subordinate uids.  Prints the id of the image.",
         .options = options,
         .n_options = ARRAY_LEN(options),
         .main = bootstrap_main};

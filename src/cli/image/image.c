@@ -56,7 +56,8 @@ int image_print_made(const struct image_link *link, const char *store, bool json
 {
         const struct imager_event *end = &link->end;
         if (end->n_images == 0)
-                return err_say(err, CELLA_INTERNAL, -EPROTO, "cella-image does not say which image it made");
+                return err_say(err, CELLA_INTERNAL, -EPROTO,
+                               "cella-image did not report the id of the image");
         for (unsigned i = 0; i < end->n_images; i++) {
                 AUTO(image_free) struct image *image = NULL;
                 struct json j = {.out = stdout};
@@ -314,23 +315,22 @@ const struct cli_command image_ls = {.name = "image ls",
                                      .options = state_and_json,
                                      .n_options = ARRAY_LEN(state_and_json),
                                      .main = ls_main};
-const struct cli_command image_inspect = {.name = "image inspect",
-                                          .usage = "NAME",
-                                          .summary =
-                                                  "tell all about an image: a name, an id, or its beginning",
-                                          .options = state_and_json,
-                                          .n_options = ARRAY_LEN(state_and_json),
-                                          .main = inspect_main};
+const struct cli_command image_inspect = {
+        .name = "image inspect",
+        .usage = "NAME",
+        .summary = "show an image by its name, its id, or the beginning of its id",
+        .options = state_and_json,
+        .n_options = ARRAY_LEN(state_and_json),
+        .main = inspect_main};
 const struct cli_command image_rm = {.name = "image rm",
                                      .usage = "NAME...",
-                                     .summary =
-                                             "remove names; an image goes with its last name, or by its id",
+                                     .summary = "remove names; the last name, or the id, removes the image",
                                      .options = state_only,
                                      .n_options = ARRAY_LEN(state_only),
                                      .main = rm_main};
 const struct cli_command image_gc = {.name = "image gc",
                                      .usage = "",
-                                     .summary = "remove what belongs to no image any more",
+                                     .summary = "remove layers and files that belong to no image",
                                      .options = state_and_json,
                                      .n_options = ARRAY_LEN(state_and_json),
                                      .main = gc_main};
@@ -340,7 +340,7 @@ static void print_verbs(void)
         printf("usage: cella image VERB ...\n\n%s\n\n", cli_find_name("image")->summary);
         for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
                 printf("  %-10s %-24.24s %s\n", verbs[i]->name + 6, verbs[i]->usage, verbs[i]->summary);
-        printf("\ncella image VERB --help tells more.\n");
+        printf("\ncella image VERB --help shows more.\n");
 }
 
 static int unknown(const char *word, struct cella_err *err)
@@ -376,5 +376,5 @@ static int image_main(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_image = {
         .name = "image",
         .usage = "pull REF | import FILE [NAME] | bootstrap NAME | ls | inspect NAME | rm NAME... | gc",
-        .text = "cella image VERB --help tells the options of each.",
+        .text = "cella image VERB --help shows the options of each.",
         .main = image_main};

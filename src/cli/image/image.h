@@ -12,8 +12,7 @@ struct image_options {
 /* Options that several verbs have. */
 #define IMAGE_STATE_OPTION                                                                                   \
         {                                                                                                    \
-                "state", "DIR",                                                                              \
-                        "where things are kept ($CELLA_STATE, /var/lib/cella, ~/.local/state/cella)",        \
+                "state", "DIR", "the state directory ($CELLA_STATE, /var/lib/cella, ~/.local/state/cella)",  \
                         CLI_INTO(CLI_TEXT, struct image_options, state)                                      \
         }
 #define IMAGE_JSON_OPTION                                                                                    \

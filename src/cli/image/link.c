@@ -104,8 +104,8 @@ static int gone(struct image_link *l, struct cella_err *err)
                 err_say(err, CELLA_ENGINE_UNAVAILABLE, -EPIPE,
                         "cella-image has ended during the job, with status %d", WEXITSTATUS(status));
         else
-                err_say(err, CELLA_ENGINE_UNAVAILABLE, -EPIPE,
-                        "cella-image was killed in the middle of it, by signal %d", WTERMSIG(status));
+                err_say(err, CELLA_ENGINE_UNAVAILABLE, -EPIPE, "cella-image was killed by signal %d",
+                        WTERMSIG(status));
         return err_hint(err, "nothing was changed");
 }
 
@@ -164,7 +164,7 @@ static int hear(struct image_link *l, struct cella_err *err)
         if (r != -EPROTO)
                 return r == -EAGAIN ? 0 : gone(l, err);
         child_kill(&l->child);
-        return err_say(err, CELLA_ENGINE_UNAVAILABLE, r, "cella-image talked nonsense, and was ended");
+        return err_say(err, CELLA_ENGINE_UNAVAILABLE, r, "cella-image sent an invalid message and was ended");
 }
 
 int image_link_round(struct image_link *l, struct pollfd *more, unsigned n_more, int timeout_ms,

@@ -51,7 +51,7 @@ static void find_credentials(const char *registry, char *ret)
                 return;
         int r = credentials_read(path, registry, &c, &err);
         if (r < 0 && cli_stderr_ready())
-                fprintf(stderr, "cella: %s; going on without credentials\n", err.msg);
+                fprintf(stderr, "cella: %s; continuing without credentials\n", err.msg);
         if (r > 0 && write_credentials(&c, ret) < 0)
                 ret[0] = '\0';
         credentials_done(&c);
@@ -120,10 +120,9 @@ static int pull_main(const struct cli_command *self, int argc, char **argv)
 }
 
 static const struct cli_option pull_options[] = {
-        {"platform", "OS/ARCH",
-         "of an image for several machines, the one for this (linux and this machine's)",
+        {"platform", "OS/ARCH", "the platform to pull, if the image has several (linux and this machine's)",
          CLI_INTO(CLI_TEXT, struct image_options, platform)},
-        {"insecure", NULL, "plain HTTP, or TLS with whomever: for a registry of your own",
+        {"insecure", NULL, "allow HTTP, and TLS without a valid certificate, for your own registry",
          CLI_INTO(CLI_FLAG, struct image_options, insecure)},
         IMAGE_STATE_OPTION,
         IMAGE_JSON_OPTION,
@@ -134,9 +133,9 @@ const struct cli_command image_pull = {
         .usage = "REF [OPTIONS]",
         .summary = "get an image from a registry",
         .text = "REF is [HOST[:PORT]/]NAME[:TAG][@sha256:DIGEST]; python:3.12-slim is\n"
-                "docker.io/library/python:3.12-slim.  What docker login has kept in ~/.docker/config.json is "
-                "used,\n"
-                "and http_proxy, https_proxy and no_proxy.  The id of the image is printed.",
+                "docker.io/library/python:3.12-slim.  Uses the credentials of docker login in\n"
+                "~/.docker/config.json, and http_proxy, https_proxy and no_proxy.  Prints the id of the "
+                "image.",
         .options = pull_options,
         .n_options = ARRAY_LEN(pull_options),
         .main = pull_main};
@@ -201,14 +200,14 @@ static int import_main(const struct cli_command *self, int argc, char **argv)
 
 static const struct cli_option import_options[] = {IMAGE_STATE_OPTION, IMAGE_JSON_OPTION};
 
-const struct cli_command image_import = {
-        .name = "image import",
-        .usage = "FILE|- [NAME] [OPTIONS]",
-        .summary = "make an image of an archive",
-        .text = "FILE is what docker save or podman save wrote, an OCI layout as a tar, or a tar of a root\n"
-                "directory; plain or compressed; -: standard input.  NAME is what it is called from then on; "
-                "without\n"
-                "one, what the archive calls it.  The id of the image is printed.",
-        .options = import_options,
-        .n_options = ARRAY_LEN(import_options),
-        .main = import_main};
+const struct cli_command image_import = {.name = "image import",
+                                         .usage = "FILE|- [NAME] [OPTIONS]",
+                                         .summary = "create an image from an archive",
+                                         .text = "FILE is an archive of docker save or podman save, an OCI "
+                                                 "layout as a tar, or a tar of a root\n"
+                                                 "directory; plain or compressed; -: standard input.  NAME "
+                                                 "is the name of the image; default:\n"
+                                                 "the name in the archive.  Prints the id of the image.",
+                                         .options = import_options,
+                                         .n_options = ARRAY_LEN(import_options),
+                                         .main = import_main};

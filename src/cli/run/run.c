@@ -223,17 +223,17 @@ static int set_verbose(void *target, const char *value, struct cella_err *err)
 }
 
 static const struct cli_option options[] = {
-        {"workspace", "DIR[:ro|:rw]", "show DIR as /workspace (read-only unless :rw)", set_workspace},
-        {"mount", "SRC:DST[:ro|:rw]", "show a file or directory as DST (read-only unless :rw)", set_mount},
+        {"workspace", "DIR[:ro|:rw]", "mount DIR at /workspace (read-only unless :rw)", set_workspace},
+        {"mount", "SRC:DST[:ro|:rw]", "mount a file or directory at DST (read-only unless :rw)", set_mount},
         {"env", "NAME=VALUE", "set a variable; nothing is inherited", set_env},
-        {"cwd", "DIR", "where to start (/workspace)", set_cwd},
-        {"user", "user|root", "who the code is inside; outside it is nobody (user)", set_user},
-        {"network", "TIER", "restricted: none; standard: what --allow names; elevated: any public address",
+        {"cwd", "DIR", "working directory (/workspace)", set_cwd},
+        {"user", "user|root", "the user of the code inside; outside it has no rights (user)", set_user},
+        {"network", "TIER", "restricted: none; standard: only --allow; elevated: any public address",
          set_network},
-        {"allow", "DOMAIN[:PORT]", "may be reached; *.DOMAIN is what is below it (ports 80 and 443)",
+        {"allow", "DOMAIN[:PORT]", "allow connections; *.DOMAIN: all names below it (ports 80 and 443)",
          set_allow},
-        {"block", "DOMAIN[:PORT]", "may not be reached, whatever else is said (every port)", set_block},
-        {"allow-private", "PATTERN", "a name, address or network may be private, if it is allowed",
+        {"block", "DOMAIN[:PORT]", "refuse connections, even if allowed otherwise (every port)", set_block},
+        {"allow-private", "PATTERN", "allow a private address for this name, address or network",
          set_allow_private},
         {"image", "NAME", "a root file system of the store (host: a read-only view of this machine's /usr)",
          set_image},
@@ -241,7 +241,7 @@ static const struct cli_option options[] = {
          set_engine},
         {"kill-on-output", NULL, "end the run when it writes more than --output", set_kill_on_output},
         {"json", NULL, "print the whole result as JSON", set_json},
-        {"verbose", NULL, "tell on stderr what stood around the code and what it used", set_verbose},
+        {"verbose", NULL, "print the isolation and the resource usage on stderr", set_verbose},
 };
 
 /* Signals that end the program end the sandbox first. */
@@ -420,9 +420,9 @@ const struct cli_command cli_run = {
         .name = "run",
         .usage = "[OPTIONS] RUNTIME -c CODE [ARG...] | RUNTIME FILE [ARG...] | -- COMMAND [ARG...] |\n"
                  "                 --image NAME",
-        .text = "The exit status is the code's; 124 after a timeout, 137 when it was killed for memory, 125 "
-                "when\n"
-                "Cella itself failed, 2 when it was called wrongly.",
+        .text = "The exit status is that of the code; 124 after a timeout, 137 if it was killed because of "
+                "its\n"
+                "memory limit, 125 if Cella itself failed, 2 after a usage error.",
         .options = options,
         .n_options = ARRAY_LEN(options),
         .takes_limits = true,

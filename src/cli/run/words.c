@@ -44,7 +44,7 @@ static int read_code(const char *path, char **ret, size_t *ret_len, struct cella
 static int need_words(const char *command, struct cella_err *err)
 {
         err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
-                "say what to run: RUNTIME -c CODE, RUNTIME FILE, or -- COMMAND");
+                "nothing to run: RUNTIME -c CODE, RUNTIME FILE, or -- COMMAND");
         return err_hint(err, "cella %s --help", command);
 }
 

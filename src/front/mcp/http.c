@@ -323,7 +323,7 @@ void mcp_http_get(struct call *call, json_t *body)
         if (!last || !http_header(call->request, SESSION_HEADER)) {
                 http_add_header(call->request, "Allow", "POST, DELETE");
                 refuse(call, 405, NULL, RPC_INVALID_REQUEST, NULL,
-                       "GET is for going on with a stream: Last-Event-ID");
+                       "GET only continues a stream: Last-Event-ID");
                 return;
         }
         struct mcp_session *session = find_session(call, NULL);

@@ -15,8 +15,8 @@ void mcp_prompts_list(struct mcp_request *request)
 {
         json_t *result = json_pack("{s:[{s:s, s:s, s:s, s:[{s:s, s:s, s:b}]}]}", "prompts", "name",
                                    "solve_with_code", "title", "Solve a task with code", "description",
-                                   "Has a task solved by code that is run in a sandbox.", "arguments", "name",
-                                   "task", "description", "What is to be done.", "required", 1);
+                                   "Solves a task with code that runs in a sandbox.", "arguments", "name",
+                                   "task", "description", "The task.", "required", 1);
         mcp_reply_list(request, result);
 }
 

@@ -152,7 +152,7 @@ static void add_sandboxes(const struct mcp_request *request, json_t *list)
                                         json_sprintf(SANDBOXES "%s/files/", sb->id), "name",
                                         json_sprintf("files of %s %s", sb->session[0] ? "session" : "sandbox",
                                                      sb->session[0] ? sb->session : sb->id),
-                                        "description", "What is in its /workspace.", "mimeType",
+                                        "description", "The contents of its /workspace.", "mimeType",
                                         "application/json"));
         }
 }
@@ -224,7 +224,7 @@ void mcp_resources_templates(struct mcp_request *request)
                                    "A file, by its path relative to /workspace; or a directory, whose "
                                    "entries are returned as JSON.",
                                    "uriTemplate", EXECUTIONS "{execution}", "name", "execution",
-                                   "description", "What ran: code, status, usage, output.", "mimeType",
+                                   "description", "An execution: code, status, usage, output.", "mimeType",
                                    "application/json", "uriTemplate", EXECUTIONS "{execution}/{stream}",
                                    "name", "output of an execution", "description",
                                    "stdout or stderr, as far as the log keeps it.", "mimeType", "text/plain");

@@ -154,7 +154,7 @@ void rest_key_add(struct call *call, json_t *body)
         } else {
                 json_object_set_new(about, "id", json_string(id));
                 json_object_set_new(about, "key", json_string(secret));
-                call->api->log("info", "a key was made", "key", id);
+                call->api->log("info", "a key was created", "key", id);
                 api_reply(call, 201, json_incref(about));
         }
         explicit_bzero(secret, sizeof secret);

@@ -248,7 +248,7 @@ static int check_number(const struct events *e, const struct caller *caller, str
         }
         if (own < WATCHERS_OF_A_KEY && (caller->owner || of_keys < WATCHERS_OF_KEYS))
                 return 0;
-        err_say(err, CELLA_OVER_CAPACITY, -EBUSY, "too many watch the events already");
+        err_say(err, CELLA_OVER_CAPACITY, -EBUSY, "too many clients watch the events");
         return err_hint(err, "close other pages that show them");
 }
 

@@ -246,7 +246,8 @@ void rest_execution_cancel(struct call *call, json_t *body)
         }
         if (!caller_sees(&call->caller, ex ? ex->key : run->key)) { /* "audit" allows only reading */
                 struct cella_err err = {0};
-                err_say(&err, CELLA_ACCESS_DENIED, -EACCES, "access denied: the execution is another key's");
+                err_say(&err, CELLA_ACCESS_DENIED, -EACCES,
+                        "access denied: the execution belongs to another key");
                 api_reply_err(call, &err);
                 return;
         }

@@ -165,7 +165,7 @@ static void stat_done(struct simple *s, const struct cella_err *err)
         struct cella_err bad = {0};
         char etag[FILE_ETAG_SIZE];
         if (!err && s->len < sizeof st) {
-                err_say(&bad, CELLA_NOT_FOUND, -EIO, "'%.120s' could not be looked at", s->path);
+                err_say(&bad, CELLA_NOT_FOUND, -EIO, "'%.120s' could not be examined", s->path);
                 err = &bad;
         }
         if (err) {

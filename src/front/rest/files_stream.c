@@ -400,7 +400,7 @@ static void refuse_changed(struct transfer *t)
 {
         api_reply(t->call, 412,
                   json_pack("{s:{s:s, s:s, s:s}}", "error", "kind", "conflict", "message",
-                            t->existed ? "the file was changed meanwhile" : "the file is not there any more",
+                            t->existed ? "the file was changed meanwhile" : "the file no longer exists",
                             "hint",
                             "read it again, and send its ETag in If-Match; or write without If-Match"));
         transfer_free(t);

@@ -150,7 +150,7 @@ static json_t *image_json(struct call *call, const struct imager_event *end, str
         AUTO(image_free) struct image *image = NULL;
         struct text t;
         if (end->n_images == 0) {
-                err_say(err, CELLA_INTERNAL, -EPROTO, "cella-image does not say which image it made");
+                err_say(err, CELLA_INTERNAL, -EPROTO, "cella-image did not report the id of the image");
                 return NULL;
         }
         if (find(call, end->images[0], &image, err) < 0)
@@ -162,7 +162,7 @@ static json_t *image_json(struct call *call, const struct imager_event *end, str
         json_t *o = json_loadb(t.data, t.len, 0, NULL);
         free(t.data);
         if (!o)
-                err_say(err, CELLA_INTERNAL, -EINVAL, "the store has no good word of the image");
+                err_say(err, CELLA_INTERNAL, -EINVAL, "the store has no valid document of the image");
         if (end->n_images > 1) {
                 json_t *others = json_array();
                 for (unsigned i = 1; i < end->n_images; i++)

@@ -89,7 +89,7 @@ static void on_end(struct execution *ex, void *context)
 {
         struct starting *s = context;
         struct cella_err err = {0};
-        err_say(&err, CELLA_NOT_FOUND, -ESRCH, "the process was gone before it had begun");
+        err_say(&err, CELLA_NOT_FOUND, -ESRCH, "the process ended before it was started");
         api_reply_refusal(s->call, ex->failure.kind ? &ex->failure : &err);
         starting_free(s);
         execution_release(ex);

@@ -94,7 +94,7 @@ void rest_secret_put(struct call *call, json_t *body)
                 api_reply_err(call, &err);
                 return;
         }
-        call->api->log("info", made ? "a secret was made" : "a secret was changed", "secret", name);
+        call->api->log("info", made ? "a secret was created" : "a secret was changed", "secret", name);
         api_reply(call, made ? 201 : 200, json_pack("{s:s}", "name", name));
 }
 

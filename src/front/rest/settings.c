@@ -59,7 +59,7 @@ static bool unchanged(struct call *call)
         }
         api_reply(call, 412,
                   json_pack("{s:{s:s, s:s, s:s}}", "error", "kind", "conflict", "message",
-                            "the settings were changed by somebody else meanwhile", "hint",
+                            "the settings were changed by another client meanwhile", "hint",
                             "read them again, and send the change with their ETag in If-Match"));
         return false;
 }

@@ -179,7 +179,7 @@ static void on_message(struct http_websocket *ws, bool text, const char *data, s
         }
         char *typed = t->typed_len + len <= TYPED_MAX ? realloc(t->typed, t->typed_len + len + 1) : NULL;
         if (!typed) {
-                http_websocket_close(ws, 1009, "the program does not read what is typed");
+                http_websocket_close(ws, 1009, "the program does not read its input");
                 return;
         }
         memcpy(typed + t->typed_len, data, len);
@@ -264,7 +264,8 @@ static void on_end(struct execution *ex, void *context)
                 continue;
         if (t->call) {
                 http_on_gone(t->call->request, NULL, NULL);
-                err_say(&err, CELLA_ISOLATION_UNAVAILABLE, -ENODEV, "terminal: this sandbox cannot have one");
+                err_say(&err, CELLA_ISOLATION_UNAVAILABLE, -ENODEV,
+                        "terminal: this sandbox has no terminals");
                 api_reply_refusal(t->call, ex->failure.kind ? &ex->failure : &err);
         }
         if (t->ws) {

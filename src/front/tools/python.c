@@ -182,7 +182,7 @@ static int find_context_by_id(struct python *p, const char *id, struct cella_err
         p->context = find_by_id(p->call, id);
         if (!p->context) {
                 err_say(err, CELLA_NOT_FOUND, -ENOENT, "no context '%.60s'", id);
-                return err_hint(err, "any other name makes a new one");
+                return err_hint(err, "any other name creates a new one");
         }
         p->sandbox = p->context->home;
         return 0;

@@ -35,7 +35,7 @@ int target_find(const struct tool_call *call, bool make, struct core_sandbox **r
                 return 0;
         err_say(err, CELLA_NOT_FOUND, -ENOENT, "no %s '%.60s'", id ? "sandbox" : "session",
                 id ? id : session);
-        return err_hint(err, "list_sandboxes tells which there are");
+        return err_hint(err, "list_sandboxes lists them");
 }
 
 /* ---- removal ---- */

@@ -26,7 +26,7 @@ static int disk_trouble(const struct blob *b, int num, const char *what, struct 
         err_set(err, num == -ENOSPC || num == -EDQUOT ? CELLA_TOO_LARGE : CELLA_INTERNAL, num,
                 "%s layer %.*s", what, SHORT_DIGEST, b->descriptor->digest);
         if (num == -ENOSPC || num == -EDQUOT)
-                err_hint(err, "make room where images are kept: cella image rm");
+                err_hint(err, "free space in the image store: cella image rm");
         return num;
 }
 
@@ -160,10 +160,10 @@ static int check_head(struct blob *b, const struct download_answer *a, struct ce
             (!a->has_range || a->range_from != b->have ||
              (a->range_total != DOWNLOAD_UNKNOWN && a->range_total != b->descriptor->size))) {
                 b->wrong_range = true;
-                return broken(b, err, "another part came than the one that was asked for");
+                return broken(b, err, "the answer has another range than the requested one");
         }
         if (a->length != DOWNLOAD_UNKNOWN && a->length != b->descriptor->size - b->have)
-                return broken(b, err, "it has not the size that the manifest says");
+                return broken(b, err, "its size is not that of the manifest");
         return 0;
 }
 
@@ -198,7 +198,7 @@ int blob_sink(void *arg, const struct download_answer *answer, const char *data,
                         return e;
         }
         if (len > b->descriptor->size - b->have)
-                return broken(b, err, "more bytes come than the manifest says");
+                return broken(b, err, "it has more bytes than in the manifest");
         int e = write_all(b, data, len);
         if (e < 0) {
                 blob_remove(b); /* do not keep a partial file on a full disk */
@@ -227,8 +227,8 @@ int blob_check(struct blob *b, struct cella_err *err)
         }
         blob_remove(b);
         err_say(err, CELLA_INVALID_REQUEST, -EBADMSG,
-                "%s sent something else than layer %.*s: digest mismatch, it is sha256:%.12s", b->host,
+                "%s sent wrong data for layer %.*s: digest mismatch, it is sha256:%.12s", b->host,
                 SHORT_DIGEST, b->descriptor->digest, hex);
-        err_hint(err, "it was changed on its way, or the registry is broken: nothing of it was used");
+        err_hint(err, "it was changed in transit, or the registry is broken: it was not used");
         return -EBADMSG;
 }

@@ -128,7 +128,7 @@ static int read_document(const json_t *top, const char *registry, struct credent
         int r = entry ? take_entry(entry, ret) : 0;
         if (r < 0)
                 return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
-                               "what docker's configuration has for %.100s cannot be read", registry);
+                               "docker's configuration for %.100s cannot be read", registry);
         if (r > 0 || json_string_length(helper) == 0)
                 return r;
         return take(json_string_value(helper), json_string_length(helper), ret->helper, sizeof ret->helper)

@@ -47,8 +47,7 @@ static int add(void *arg, const struct download_answer *answer, const char *data
         (void)answer;
         if (len > r->gathering.max - d->len)
                 return err_say(err, CELLA_TOO_LARGE, -EFBIG,
-                               "the registry sends more than %zu bytes of what is small elsewhere",
-                               r->gathering.max);
+                               "the registry sends a document of more than %zu bytes", r->gathering.max);
         if (make_room(r, d->len + len) < 0)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "a document of the registry");
         if (len > 0)

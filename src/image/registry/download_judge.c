@@ -136,7 +136,7 @@ static int tls_problem(struct transfer *t, const char *at, CURLcode code)
         err_say(&t->public.err, CELLA_ENGINE_UNAVAILABLE, -EPROTO, "TLS with %s: %.120s", at,
                 t->curl_said[0] ? t->curl_said : curl_easy_strerror(code));
         if (code == CURLE_PEER_FAILED_VERIFICATION)
-                err_hint(&t->public.err, "put the certificate of who signed it into the system's "
+                err_hint(&t->public.err, "add the certificate of the issuer to those of the system "
                                          "(update-ca-certificates), or allow insecure for this pull");
         else if (code == CURLE_SSL_CACERT_BADFILE)
                 err_hint(&t->public.err, "the system has no certificates: apt-get install ca-certificates");
@@ -194,12 +194,10 @@ static int judge(struct transfer *t, CURLcode code)
                 return unreachable(t, at, "HTTPS_PROXY, HTTP_PROXY and NO_PROXY say which proxy is asked");
         case CURLE_COULDNT_CONNECT:
                 t->public.retry = true;
-                return unreachable(t, at,
-                                   "is the registry running, and does a firewall or a proxy stand between?");
+                return unreachable(t, at, "is the registry running, and is there a firewall or a proxy?");
         case CURLE_OPERATION_TIMEDOUT: /* only connecting has a timeout in libcurl */
                 t->public.retry = true;
-                return unreachable(t, at,
-                                   "is the address right, and does a firewall or a proxy stand between?");
+                return unreachable(t, at, "is the address right, and is there a firewall or a proxy?");
         case CURLE_SSL_CONNECT_ERROR:
                 t->public.no_tls = true;
                 return tls_problem(t, at, code);

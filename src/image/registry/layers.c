@@ -286,7 +286,7 @@ static int check_room(const struct work *w, struct cella_err *err)
                 return 0;
         err_say(err, CELLA_TOO_LARGE, -ENOSPC, "the image needs more than %llu MiB, and %llu MiB are free",
                 (unsigned long long)(need >> 20), (unsigned long long)disk.f_bavail * disk.f_frsize >> 20);
-        err_hint(err, "make room where images are kept: cella image rm");
+        err_hint(err, "free space in the image store: cella image rm");
         return -ENOSPC;
 }
 

@@ -115,7 +115,7 @@ static int read_image(const json_t *top, struct manifest *ret, struct cella_err 
                 return broken(err, "config and layers are not as they should be");
         if (!type || !is_config_type(type)) {
                 err_say(err, CELLA_INVALID_REQUEST, -EBADMSG, "this is not an image, but %.90s",
-                        type ? type : "something that does not say what it is");
+                        type ? type : "something of an unknown type");
                 return -EBADMSG;
         }
         int e = read_descriptor(config, MANIFEST_CONFIG_MAX, &ret->config, err);

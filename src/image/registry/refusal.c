@@ -30,10 +30,10 @@ static int no_access(const struct request *r, const char *words, struct cella_er
         const struct session *s = r->session;
         const struct credentials *c = s->credentials;
         bool known = c && (c->username[0] || c->identitytoken[0]);
-        err_say(err, CELLA_UNAUTHORIZED, -EACCES, "%s does not let %s have %.60s%s", s->host,
+        err_say(err, CELLA_UNAUTHORIZED, -EACCES, "%s does not allow %s to pull %.60s%s", s->host,
                 known && c->username[0] ? c->username
                 : known                 ? "you"
-                                        : "people who are not logged in",
+                                        : "anonymous users",
                 s->reference.repository, words);
         if (known)
                 err_hint(err, "are name and password right, and may this user pull it? docker login %s",
@@ -65,9 +65,9 @@ static int too_often(const struct request *r, const char *words, struct cella_er
         char when[40] = "later";
         if (after > 0)
                 snprintf(when, sizeof when, "in %u s", after);
-        err_say(err, CELLA_OVER_CAPACITY, -EBUSY,
-                "%s limits how often images are pulled, and this is too often%s", r->session->host, words);
-        err_hint(err, "try again %s; who is logged in (docker login) may pull more", when);
+        err_say(err, CELLA_OVER_CAPACITY, -EBUSY, "%s limits the rate of pulls, and the limit is reached%s",
+                r->session->host, words);
+        err_hint(err, "try again %s; users that are logged in (docker login) may pull more", when);
         return -EBUSY;
 }
 
@@ -84,6 +84,6 @@ int request_refused(const struct request *r, struct cella_err *err)
                 return too_often(r, words, err);
         err_say(err, CELLA_ENGINE_UNAVAILABLE, -EPROTO, "%s answers %ld where the %.40s should be%s",
                 r->session->host, status, r->what, words);
-        err_hint(err, status >= 500 ? "the registry has trouble: try again later" : "is it a registry?");
+        err_hint(err, status >= 500 ? "the registry has a problem: try again later" : "is it a registry?");
         return -EPROTO;
 }

@@ -156,7 +156,7 @@ static int mismatch(const struct pull *p, const char *what, const char *should, 
         err_say(err, CELLA_INVALID_REQUEST, -EBADMSG,
                 "%s sent another %s than %.19s: digest mismatch, it is %.19s", p->session->host, what, should,
                 is);
-        err_hint(err, "it was changed on its way, or the registry is broken: nothing of it was used");
+        err_hint(err, "it was changed in transit, or the registry is broken: it was not used");
         return -EBADMSG;
 }
 

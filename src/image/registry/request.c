@@ -113,8 +113,8 @@ static int redirected(struct request *r, struct cella_err *err)
         if (!to || r->post)
                 return request_refused(r, err);
         if (++r->hops > REQUEST_HOPS_MAX)
-                return err_say(err, CELLA_ENGINE_UNAVAILABLE, -ELOOP,
-                               "%s sends us from one address to the next", r->session->host);
+                return err_say(err, CELLA_ENGINE_UNAVAILABLE, -ELOOP, "%s redirects too often",
+                               r->session->host);
         int e = go_to(r, r->at, to, err);
         r->download = download_free(r->download);
         return e;

@@ -117,7 +117,7 @@ static int take_token(struct session *s, const struct document *answer, struct c
                 token = foreign_json_get_text(top, "access_token");
         if (!is_token(token))
                 return err_say(err, CELLA_ENGINE_UNAVAILABLE, -EPROTO,
-                               "the token service of %s gives out no token", s->host);
+                               "the token service of %s returned no token", s->host);
         foreign_json_get_integer(top, "expires_in", &life);
         life = life < LIFE_S ? LIFE_S : life > LIFE_MAX_S ? LIFE_MAX_S : life;
         if (asprintf(&value, "Bearer %s", token) < 0)

@@ -350,8 +350,8 @@ static int lock_alone(struct writer *w, unsigned wait_ms, struct cella_err *err)
                         return r;
                 if (clock_us() >= until_us) {
                         err_say(err, CELLA_OVER_CAPACITY, -EWOULDBLOCK,
-                                "images are being pulled or imported, which may need what is unused now");
-                        err_hint(err, "try again when they are there");
+                                "images are being pulled or imported, and may need the unused data");
+                        err_hint(err, "try again when they are complete");
                         return -EWOULDBLOCK;
                 }
                 usleep(SWEEP_PAUSE_US);

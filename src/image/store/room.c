@@ -67,7 +67,7 @@ int room_refuse(uint64_t max, struct cella_err *err)
 {
         err_say(err, CELLA_OVER_CAPACITY, -ENOSPC, "images may take %llu MiB of the disk (images.max_bytes)",
                 (unsigned long long)(max >> 20));
-        err_hint(err, "cella image rm those that nobody needs, then cella image gc; or raise that setting");
+        err_hint(err, "remove unused images (cella image rm, cella image gc), or raise that setting");
         return -ENOSPC;
 }
 

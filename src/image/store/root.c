@@ -186,7 +186,7 @@ static int fail(int r, const struct writer *w, struct cella_err *err)
                                (unsigned long long)w->budget.entries_max);
         if (r == -EFBIG)
                 return err_say(err, CELLA_TOO_LARGE, r, "the image has a large file of too many names");
-        return err_set(err, CELLA_INTERNAL, r, "cannot make the image's root directory");
+        return err_set(err, CELLA_INTERNAL, r, "cannot create the image's root directory");
 }
 
 int root_build(struct writer *w, int to, char (*diffs)[DIGEST_HEX + 1], size_t n, struct image *ret,

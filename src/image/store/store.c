@@ -100,7 +100,7 @@ int image_store_path(const char *state, char *ret, size_t size, struct cella_err
                 n = snprintf(ret, size, "%s/.local/state/cella/" IMAGE_STORE, home);
         else
                 return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
-                               "say where to keep things: --state DIR, or CELLA_STATE");
+                               "set the state directory: --state DIR, or CELLA_STATE");
         if (n < 0 || (size_t)n >= size)
                 return err_say(err, CELLA_INVALID_REQUEST, -ENAMETOOLONG,
                                "the path of the state directory is too long");
@@ -203,9 +203,9 @@ static int not_found(const char *name, int r, struct cella_err *err)
                                          "'%.120s' is not the name of an image", name);
         err_say(err, CELLA_NOT_FOUND, -ENOENT, "image not found: %.160s", name);
         if (reference_parse(name, &reference, NULL) == 0)
-                err_hint(err, "cella image pull %.120s, or cella image ls for those that are here", name);
+                err_hint(err, "cella image pull %.120s, or cella image ls for the existing ones", name);
         else
-                err_hint(err, "cella image ls shows those that are here");
+                err_hint(err, "cella image ls shows the existing ones");
         return -ENOENT;
 }
 

@@ -112,7 +112,7 @@ static int write_meta(const struct writer *w, const char *name, const struct ima
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "an image");
         int r = len > IMAGE_META_MAX ? -EFBIG : tree_write(w->tmp, w->tmp, name, text, len);
         if (r == -EFBIG)
-                err_say(err, CELLA_TOO_LARGE, r, "the image says too much about itself");
+                err_say(err, CELLA_TOO_LARGE, r, "the image's configuration is too large");
         else if (r < 0)
                 err_set(err, CELLA_INTERNAL, r, "cannot write to the store");
         else
@@ -203,7 +203,7 @@ static int publish(struct writer *w, const struct image *image, struct cella_err
         if (r < 0)
                 return r;
         r = move_image(w, image->id);
-        return r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot put the image into the store") : 0;
+        return r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot add the image to the store") : 0;
 }
 
 static int name_it(struct writer *w, const char *name, const char *id, struct cella_err *err)
