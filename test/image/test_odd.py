@@ -72,7 +72,7 @@ def without_a_shell_or_a_command_it_says_so():
     fails("bare", "runtime not found: sh", "sh", "-c", "true")
     fails("bare", "command not found: sh", "--", "sh")
     imported("silent")
-    fails("silent", "the image has no command of its own", code=2)
+    fails("silent", "a command is needed: the image has none", code=2)
     for name, entry, message in (("gone", ["/no/such", "x"], "command not found: /no/such"),
                                  ("text", ["/etc/passwd"], "command cannot be executed: /etc/passwd"),
                                  ("directory", ["/etc"], "command cannot be executed: /etc"),
