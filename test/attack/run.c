@@ -6,7 +6,6 @@
  * test would prove nothing.  An attack that two walls stop must be blocked while either
  * of them stands, and is told as such.  The attacks themselves only ever run inside sandboxes; even their
  * list is made there.  One line each; exit status 1 if anything failed. */
-
 #include "attack.h"
 #include "bombs.h"
 #include "jail/walls.h"

@@ -3,16 +3,11 @@
  *
  * The first byte is the size of the pieces, and whether descriptors come with them. */
 #include <fcntl.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 #include <uv.h>
 
 #include "engine/link/channel.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 struct heard {
         uint32_t tag;

@@ -1,17 +1,11 @@
 /* test/fuzz/cli_client.c -- what the client reads of HTTP: the head of an answer, its length, its chunks. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include "cli/client/client.h"
+#include "fuzz.h"
 
 #define BODY_MAX 65536
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static char path[64];
 

@@ -2,17 +2,11 @@
  * The first byte chooses which, and in pieces of what size. */
 #include <fcntl.h>
 #include <ftw.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "cli/client/sse.h"
 #include "cli/client/tar.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 static int on_event(void *userdata, const char *name, char *data, size_t len, struct cella_err *err)
 {

@@ -1,15 +1,10 @@
 /* test/fuzz/docker_reply.c -- whatever a container engine answers, what is made of it is bounded and sane;
  * and whatever is asked of cella-docker. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "docker/container.h"
 #include "docker/image.h"
 #include "docker/process.h"
 #include "docker/reply.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 static void must(bool condition)
 {

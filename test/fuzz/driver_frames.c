@@ -2,14 +2,10 @@
  * is taken apart the same way, within its bounds, and what is shown of it is JSON in one line.
  *
  * The first byte is the size of the pieces, the second what is due. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/foreign_json.h"
 #include "core/context/driver_frames.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "base/foreign_json.h"
+#include "fuzz.h"
 
 static void check_shown(char *text, size_t len)
 {

@@ -1,12 +1,7 @@
 /* test/fuzz/egress_dns.c -- DNS: questions of sandboxes and answers of resolvers.  What we answer, we also
  * read. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "egress/dns.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 static void question(const uint8_t *data, size_t size)
 {

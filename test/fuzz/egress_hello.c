@@ -1,13 +1,9 @@
 /* test/fuzz/egress_hello.c -- ClientHellos.  What is said of a part of one is final, and how it is cut into
  * records makes no difference. */
 #include <errno.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "egress/hello.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 /* With a copy of exactly the length, so that a read beyond it is found. */
 static int read_exactly(const uint8_t *data, size_t size, char name[NAME_MAX_BYTES])

@@ -1,15 +1,10 @@
 /* test/fuzz/egress_http1.c -- a connection of HTTP/1 requests: however it is cut, the same requests are seen,
  * and none that a sloppier reader would see more in. */
 #include <ctype.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include "egress/http1.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 #define REQUESTS_MAX 16
 

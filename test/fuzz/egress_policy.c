@@ -1,14 +1,9 @@
 /* test/fuzz/egress_policy.c -- names, addresses, patterns and policies.  What has one form keeps it; a
  * pattern that is taken by whoever checks it is taken in a policy. */
 #include <arpa/inet.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "egress/policy/policy.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 static void name(const char *text, size_t size)
 {

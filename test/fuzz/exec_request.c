@@ -1,11 +1,6 @@
 /* test/fuzz/exec_request.c -- a body for /v1/exec, from its bytes to what the core makes of it. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/request/request.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 static volatile size_t sum;
 

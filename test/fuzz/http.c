@@ -3,17 +3,11 @@
  *
  * The first byte says how: bit 0: after a WebSocket handshake; bit 1: in two pieces; bit 2: the
  * handlers answer later, or when the client has gone. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
+#include "fuzz.h"
 #include "http/http.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { ECHO_BACK, STREAM, UPLOAD, WS };
 static const int kinds[] = {ECHO_BACK, STREAM, UPLOAD, WS};

@@ -6,18 +6,12 @@
  * says whether. */
 #include <fcntl.h>
 #include <ftw.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include "fuzz.h"
 #include "image/imager.h"
 #include "image/store/store.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define BLOCK 512
 

@@ -1,12 +1,7 @@
 /* test/fuzz/image_challenge.c -- WWW-Authenticate from any registry: what is refused changes nothing, what is
  * accepted is printable and never worse than what was there. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz.h"
 #include "image/registry/challenge.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check(const char *text, size_t size)
 {

@@ -2,15 +2,9 @@
  * what is accepted can be written down, fits, and is read back as the same.
  *
  * The first byte: which of the two. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz.h"
 #include "image/unpack/config.h"
 #include "image/unpack/digest.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 

@@ -2,13 +2,8 @@
  * within bounds, and can be part of an address and of the name of a file.
  *
  * The first byte: what the registry calls it. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz.h"
 #include "image/registry/manifest.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check(const struct descriptor *d, uint64_t max)
 {

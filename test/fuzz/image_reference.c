@@ -1,13 +1,8 @@
 /* test/fuzz/image_reference.c -- names of images, and docker's configuration: what is accepted leads nowhere
  * else, and means the same when it is written out. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz.h"
 #include "image/registry/credentials.h"
 #include "image/store/reference.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check(const struct reference *r)
 {

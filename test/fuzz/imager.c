@@ -1,13 +1,8 @@
 /* test/fuzz/imager.c -- whatever cella-image says: what is taken holds together and is safe to show, and what
  * is refused changes nothing. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/utf8.h"
 #include "wire/imager.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "base/utf8.h"
+#include "fuzz.h"
 
 static void must(int condition)
 {

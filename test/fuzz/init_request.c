@@ -1,11 +1,6 @@
 /* test/fuzz/init_request.c -- init's readers of requests: the first byte says which. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz.h"
 #include "init/request.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void walk(char **strings)
 {

@@ -1,14 +1,8 @@
 /* test/fuzz/keeper.c -- whatever the server sends, the keeper's check of it must not stumble, and
  * what passes must be what the handlers count on. */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz.h"
 #include "keeper/process/dispatch.h"
 #include "keeper/process/workspace.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static void must(int condition)
 {

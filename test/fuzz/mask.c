@@ -2,18 +2,13 @@
  *
  * The first byte is the size of the chunks, the second the number of values; each has its length before it.
  * In the rest a byte above 0xc0 stands for a value in one of its encodings, and others for themselves. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../secret/encode.h"
 #include "../secret/reference.h"
+#include "fuzz.h"
 
 #define VALUES 3
 #define VALUE_MAX 16
 #define TEXT_MAX 240
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static size_t compose(const struct mask_value *values, size_t n, const uint8_t *data, size_t size, char *text)
 {

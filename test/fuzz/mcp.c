@@ -3,17 +3,12 @@
  * The first byte says in which revision, the rest is a message.  Whatever comes: a request gets one answer,
  * which is JSON-RPC with its id; what needs a sandbox is taken as far as the check of its arguments. */
 #include <ftw.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "front/mcp/mcp.h"
 #include "front/tools/tools.h"
+#include "fuzz.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static struct core core;
 static struct api api = {.core = &core};
 static struct mcp mcp = {.api = &api, .core = &core};

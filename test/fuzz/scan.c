@@ -1,15 +1,9 @@
 /* test/fuzz/scan.c -- programs' texts.  The first byte says in which language, and whether imports are
  * limited; with its highest bit the text is a list of pieces, each repeated.  The report must be
  * consistent, and nothing may be read outside the text. */
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/utf8.h"
 #include "scan/scan.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+#include "base/utf8.h"
+#include "fuzz.h"
 
 #define TEXT_MAX 4096
 

@@ -2,11 +2,8 @@
  *
  * Whatever comes: it is taken or refused with a message that can itself be shown as JSON; what is
  * taken is refused by no second look, and merging and filling it does no harm. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "schema/schema.h"
+#include "fuzz.h"
 
 static const char *const words[] = {"off", "selective", "all", NULL};
 static const struct field text = {NULL, FIELD_STRING, FIELD_NO_NUL, .max = 64};
@@ -38,7 +35,6 @@ static const struct field request[] = {
         {NULL},
 };
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
         struct cella_err err = {0};

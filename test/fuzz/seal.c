@@ -1,15 +1,10 @@
 /* test/fuzz/seal.c -- the file of the secrets, as someone may have written it who has the key, or found a way
  * around the hash: no bytes break its reader, and what is read is written again as it was. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "secret/seal.h"
+#include "fuzz.h"
 
 #define HEAD 32
 #define HASH 32
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct seal *seal;
 

@@ -1,14 +1,9 @@
 /* test/fuzz/settings.c -- settings as PUT and PATCH take them: what is taken can be used, and is
  * taken again when it comes back as it was answered. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/network.h"
 #include "core/settings/settings.h"
+#include "core/network.h"
 #include "egress/policy/policy.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 /* The egress process takes what comes of them. */
 static void use_network(const struct settings *settings)

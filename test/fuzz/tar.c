@@ -1,12 +1,6 @@
 /* test/fuzz/tar.c -- the reader of archives.  Checksums are made right, for the rest to be reached. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "init/files/tar.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 struct input {
         const uint8_t *data;

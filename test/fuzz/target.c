@@ -1,11 +1,6 @@
 /* test/fuzz/target.c -- the target of a request: path and query. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "http/target.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 static volatile size_t sum;
 

@@ -1,12 +1,7 @@
 /* test/fuzz/text.c -- small readers of text: base64, sizes and times.  What base64 takes, it also makes. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/base64.h"
 #include "base/parse.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -44,11 +44,6 @@ static inline struct box box_new_with(void (*change)(struct cella_options *))
         return box;
 }
 
-static inline struct box box_new(void)
-{
-        return box_new_with(NULL);
-}
-
 static inline void box_done_auto(struct box *box)
 {
         while (box->n > 0) {
@@ -57,6 +52,16 @@ static inline void box_done_auto(struct box *box)
         }
         sandbox_free(box->sandbox);
 }
+
+/* A test that gets a sandbox, `struct box *box`.  change, which can be NULL, changes its options. */
+#define BOX_TEST(id, change)                                                                                 \
+        static void box_test_##id(struct box *box);                                                          \
+        TEST(id)                                                                                             \
+        {                                                                                                    \
+                AUTO(box_done) struct box made = box_new_with(change);                                       \
+                box_test_##id(&made);                                                                        \
+        }                                                                                                    \
+        static void box_test_##id(struct box *box)
 
 static inline bool box_readable(struct box *box, int timeout_ms)
 {

@@ -36,13 +36,12 @@ static const char *content(struct box *box, const char *path)
         return get(box, READ(path), &st, text, sizeof text) == 0 ? text : "(cannot be read)";
 }
 
-TEST(a_file_is_written_and_read)
+BOX_TEST(a_file_is_written_and_read, NULL)
 {
-        AUTO(box_done) struct box box = box_new();
         struct init_stat st = {0};
         char text[100];
-        CHECK_INT(box_put(&box, WRITE("hello.txt"), "hello", 5), 0);
-        CHECK_INT(get(&box, READ("/workspace/hello.txt"), &st, text, sizeof text), 0);
+        CHECK_INT(box_put(box, WRITE("hello.txt"), "hello", 5), 0);
+        CHECK_INT(get(box, READ("/workspace/hello.txt"), &st, text, sizeof text), 0);
         CHECK_STR(text, "hello");
         CHECK_INT(st.bytes, 5);
         CHECK_INT(st.mode, S_IFREG | 0644);
@@ -50,138 +49,132 @@ TEST(a_file_is_written_and_read)
         CHECK(st.inode != 0);
         CHECK(st.modified_ns / 1000000000 > time(NULL) - 100 &&
               st.modified_ns / 1000000000 <= time(NULL) + 1);
-        CHECK_INT(get(&box, OP(.operation = INIT_READ, .offset = 1, .length = 3, .path = "hello.txt"), &st,
+        CHECK_INT(get(box, OP(.operation = INIT_READ, .offset = 1, .length = 3, .path = "hello.txt"), &st,
                       text, sizeof text),
                   0);
         CHECK_STR(text, "ell");
-        CHECK_INT(get(&box, OP(.operation = INIT_READ, .offset = 100, .length = 3, .path = "hello.txt"), &st,
+        CHECK_INT(get(box, OP(.operation = INIT_READ, .offset = 100, .length = 3, .path = "hello.txt"), &st,
                       text, sizeof text),
                   0);
         CHECK_STR(text, "");
-        CHECK_INT(box_ask(&box, "test \"$(cat hello.txt)\" = hello && test -O hello.txt"), 0);
-        CHECK_INT(box_put(&box, WRITE("empty"), "", 0), 0);
-        CHECK_STR(content(&box, "empty"), "");
+        CHECK_INT(box_ask(box, "test \"$(cat hello.txt)\" = hello && test -O hello.txt"), 0);
+        CHECK_INT(box_put(box, WRITE("empty"), "", 0), 0);
+        CHECK_STR(content(box, "empty"), "");
 }
 
-TEST(a_large_file_goes_both_ways)
+BOX_TEST(a_large_file_goes_both_ways, NULL)
 {
-        AUTO(box_done) struct box box = box_new();
         size_t used = 0, len = 7 << 20;
         for (size_t i = 0; i < len; i++)
                 other[i] = (char)(i * 2654435761u >> 13);
-        CHECK_INT(box_put(&box, WRITE("large"), other, len), 0);
-        CHECK_INT(box_get(&box, READ("large"), big, sizeof big, &used), 0);
+        CHECK_INT(box_put(box, WRITE("large"), other, len), 0);
+        CHECK_INT(box_get(box, READ("large"), big, sizeof big, &used), 0);
         CHECK_INT(used, len + sizeof(struct init_stat));
         CHECK(!memcmp(big + sizeof(struct init_stat), other, len));
 }
 
-TEST(reading_says_what_is_wrong)
+BOX_TEST(reading_says_what_is_wrong, NULL)
 {
-        AUTO(box_done) struct box box = box_new();
         char text[10];
         size_t used;
         struct init_stat st;
-        CHECK_INT(box_ask(&box,
+        CHECK_INT(box_ask(box,
                           "mkfifo pipe; ln -s loop loop; mkdir secret; echo x > secret/f; chmod 0 secret; "
                           "echo y > hidden; chmod 0 hidden; ln -s /etc/passwd link; "
                           "python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"sock\")'"),
                   0);
-        CHECK_INT(box_get(&box, READ("nothing"), text, sizeof text, &used), ENOENT);
-        CHECK_INT(box_get(&box, READ("/workspace"), text, sizeof text, &used), EISDIR);
-        CHECK_INT(box_get(&box, READ("pipe"), text, sizeof text, &used), EINVAL);
-        CHECK_INT(box_get(&box, READ("sock"), text, sizeof text, &used), EINVAL);
-        CHECK_INT(box_get(&box, READ("/dev/zero"), text, sizeof text, &used), EINVAL);
-        CHECK_INT(box_get(&box, READ("loop"), text, sizeof text, &used), ELOOP);
-        CHECK_INT(box_get(&box, READ("secret/f"), text, sizeof text, &used), EACCES);
-        CHECK_INT(box_get(&box, READ("hidden"), text, sizeof text, &used), EACCES);
-        CHECK_INT(box_get(&box, READ("/etc/passwd/x"), text, sizeof text, &used), ENOTDIR);
-        CHECK_INT(box_get(&box, READ("/proc/1/environ"), text, sizeof text, &used), ENOENT); /* hidden */
-        CHECK_INT(get(&box, READ("link"), &st, other, 1000), 0);
+        CHECK_INT(box_get(box, READ("nothing"), text, sizeof text, &used), ENOENT);
+        CHECK_INT(box_get(box, READ("/workspace"), text, sizeof text, &used), EISDIR);
+        CHECK_INT(box_get(box, READ("pipe"), text, sizeof text, &used), EINVAL);
+        CHECK_INT(box_get(box, READ("sock"), text, sizeof text, &used), EINVAL);
+        CHECK_INT(box_get(box, READ("/dev/zero"), text, sizeof text, &used), EINVAL);
+        CHECK_INT(box_get(box, READ("loop"), text, sizeof text, &used), ELOOP);
+        CHECK_INT(box_get(box, READ("secret/f"), text, sizeof text, &used), EACCES);
+        CHECK_INT(box_get(box, READ("hidden"), text, sizeof text, &used), EACCES);
+        CHECK_INT(box_get(box, READ("/etc/passwd/x"), text, sizeof text, &used), ENOTDIR);
+        CHECK_INT(box_get(box, READ("/proc/1/environ"), text, sizeof text, &used), ENOENT); /* hidden */
+        CHECK_INT(get(box, READ("link"), &st, other, 1000), 0);
         CHECK(strstr(other, "root:x:0") != NULL);
-        CHECK_INT(box_get(&box, OP(.operation = INIT_READ, .offset = UINT64_MAX, .path = "/etc/passwd"), text,
+        CHECK_INT(box_get(box, OP(.operation = INIT_READ, .offset = UINT64_MAX, .path = "/etc/passwd"), text,
                           sizeof text, &used),
                   EINVAL);
-        CHECK_INT(box_ask(&box, "chmod 700 secret"), 0);
-        box_operate(&box, 5, OP(.operation = 77, .path = "x"), 0);
-        CHECK_INT(box_end(&box, 5), -ENOSYS);
-        box_operate(&box, 5, OP(.operation = INIT_READ, .path = "x"), -1);
-        CHECK_INT(box_end(&box, 5), -EPROTO);
+        CHECK_INT(box_ask(box, "chmod 700 secret"), 0);
+        box_operate(box, 5, OP(.operation = 77, .path = "x"), 0);
+        CHECK_INT(box_end(box, 5), -ENOSYS);
+        box_operate(box, 5, OP(.operation = INIT_READ, .path = "x"), -1);
+        CHECK_INT(box_end(box, 5), -EPROTO);
 }
 
-TEST(a_path_may_be_long_but_not_endless)
+BOX_TEST(a_path_may_be_long_but_not_endless, NULL)
 {
-        AUTO(box_done) struct box box = box_new();
         static char path[INIT_PATH_MAX + 10];
         memset(path, 'a', sizeof path - 1);
-        box_operate(&box, 5, READ(path), 0);
-        CHECK_INT(box_end(&box, 5), -ENAMETOOLONG);
+        box_operate(box, 5, READ(path), 0);
+        CHECK_INT(box_end(box, 5), -ENAMETOOLONG);
         path[INIT_PATH_MAX - 1] = '\0';
-        box_operate(&box, 5, READ(path), 0);
-        CHECK_INT(box_errno(&box, 5), ENAMETOOLONG);
+        box_operate(box, 5, READ(path), 0);
+        CHECK_INT(box_errno(box, 5), ENAMETOOLONG);
         path[255] = '\0';
-        CHECK_INT(box_put(&box, WRITE(path), "x", 1), 0);
-        CHECK_STR(content(&box, path), "x");
+        CHECK_INT(box_put(box, WRITE(path), "x", 1), 0);
+        CHECK_STR(content(box, path), "x");
 }
 
-TEST(writing_replaces_and_keeps_the_mode)
+BOX_TEST(writing_replaces_and_keeps_the_mode, NULL)
 {
-        AUTO(box_done) struct box box = box_new();
-        CHECK_INT(box_ask(&box, "echo old > f; chmod 750 f; ln f other; ln -s f link; mkdir d; "
-                                "ln -s ../target d/dangling"),
+        CHECK_INT(box_ask(box, "echo old > f; chmod 750 f; ln f other; ln -s f link; mkdir d; "
+                               "ln -s ../target d/dangling"),
                   0);
-        CHECK_INT(box_put(&box, WRITE("link"), "new", 3), 0);
-        CHECK_INT(box_ask(&box, "test -L link && test $(stat -c %a f) = 750 && test $(cat f) = new && "
-                                "test $(cat other) = old"),
+        CHECK_INT(box_put(box, WRITE("link"), "new", 3), 0);
+        CHECK_INT(box_ask(box, "test -L link && test $(stat -c %a f) = 750 && test $(cat f) = new && "
+                               "test $(cat other) = old"),
                   0);
-        CHECK_INT(box_put(&box, WRITE("d/dangling"), "came", 4), 0);
-        CHECK_INT(box_ask(&box, "test $(cat target) = came && test $(ls -A | wc -l) = 5"), 0);
-        CHECK_INT(box_put(&box, OP(.operation = INIT_WRITE, .length = 3, .mode = 0601, .path = "exact"),
+        CHECK_INT(box_put(box, WRITE("d/dangling"), "came", 4), 0);
+        CHECK_INT(box_ask(box, "test $(cat target) = came && test $(ls -A | wc -l) = 5"), 0);
+        CHECK_INT(box_put(box, OP(.operation = INIT_WRITE, .length = 3, .mode = 0601, .path = "exact"),
                           "abcdef", 6),
                   0);
-        CHECK_STR(content(&box, "exact"), "abc");
-        CHECK_INT(box_ask(&box, "test $(stat -c %a exact) = 601"), 0);
-        CHECK_INT(box_put(&box, OP(.operation = INIT_WRITE, .length = 3, .mode = 06755, .path = "suid"),
-                          "abc", 3),
+        CHECK_STR(content(box, "exact"), "abc");
+        CHECK_INT(box_ask(box, "test $(stat -c %a exact) = 601"), 0);
+        CHECK_INT(box_put(box, OP(.operation = INIT_WRITE, .length = 3, .mode = 06755, .path = "suid"), "abc",
+                          3),
                   0);
-        CHECK_INT(box_ask(&box, "test $(stat -c %a suid) = 755"), 0);
+        CHECK_INT(box_ask(box, "test $(stat -c %a suid) = 755"), 0);
 }
 
-TEST(writing_says_what_is_wrong_and_leaves_nothing)
+BOX_TEST(writing_says_what_is_wrong_and_leaves_nothing, NULL)
 {
-        AUTO(box_done) struct box box = box_new();
-        CHECK_INT(box_ask(&box, "echo old > f; mkdir d; mkfifo pipe; ln -s loop loop; ln -s pipe to-pipe"),
-                  0);
-        CHECK_INT(box_put(&box, WRITE("d"), "x", 1), EISDIR);
-        CHECK_INT(box_put(&box, WRITE("new/"), "x", 1), EISDIR);
-        CHECK_INT(box_put(&box, WRITE("/"), "x", 1), EISDIR);
-        CHECK_INT(box_put(&box, WRITE("d/.."), "x", 1), EISDIR);
-        CHECK_INT(box_put(&box, WRITE("pipe"), "x", 1), EINVAL);
-        CHECK_INT(box_put(&box, WRITE("to-pipe"), "x", 1), EINVAL);
-        CHECK_INT(box_put(&box, WRITE("/dev/null"), "x", 1), EINVAL);
-        CHECK_INT(box_put(&box, WRITE("loop"), "x", 1), ELOOP);
-        CHECK_INT(box_put(&box, WRITE("no/such/f"), "x", 1), ENOENT);
-        CHECK_INT(box_put(&box, WRITE("f/x"), "x", 1), ENOTDIR);
-        CHECK_INT(box_put(&box, WRITE("/etc/new"), "x", 1), EROFS);
-        CHECK_INT(box_put(&box, WRITE("/usr/new"), "x", 1), EROFS);
-        CHECK_INT(box_put(&box, OP(.operation = INIT_WRITE, .length = 9, .path = "f"), "short", 5), ENODATA);
-        CHECK_INT(box_put(&box, OP(.operation = INIT_WRITE, .length = 9, .offset = 8, .path = "f"), "x", 1),
+        CHECK_INT(box_ask(box, "echo old > f; mkdir d; mkfifo pipe; ln -s loop loop; ln -s pipe to-pipe"), 0);
+        CHECK_INT(box_put(box, WRITE("d"), "x", 1), EISDIR);
+        CHECK_INT(box_put(box, WRITE("new/"), "x", 1), EISDIR);
+        CHECK_INT(box_put(box, WRITE("/"), "x", 1), EISDIR);
+        CHECK_INT(box_put(box, WRITE("d/.."), "x", 1), EISDIR);
+        CHECK_INT(box_put(box, WRITE("pipe"), "x", 1), EINVAL);
+        CHECK_INT(box_put(box, WRITE("to-pipe"), "x", 1), EINVAL);
+        CHECK_INT(box_put(box, WRITE("/dev/null"), "x", 1), EINVAL);
+        CHECK_INT(box_put(box, WRITE("loop"), "x", 1), ELOOP);
+        CHECK_INT(box_put(box, WRITE("no/such/f"), "x", 1), ENOENT);
+        CHECK_INT(box_put(box, WRITE("f/x"), "x", 1), ENOTDIR);
+        CHECK_INT(box_put(box, WRITE("/etc/new"), "x", 1), EROFS);
+        CHECK_INT(box_put(box, WRITE("/usr/new"), "x", 1), EROFS);
+        CHECK_INT(box_put(box, OP(.operation = INIT_WRITE, .length = 9, .path = "f"), "short", 5), ENODATA);
+        CHECK_INT(box_put(box, OP(.operation = INIT_WRITE, .length = 9, .offset = 8, .path = "f"), "x", 1),
                   EFBIG);
-        CHECK_INT(box_put(&box, OP(.operation = INIT_WRITE, .length = UINT64_MAX, .offset = 8, .path = "f"),
+        CHECK_INT(box_put(box, OP(.operation = INIT_WRITE, .length = UINT64_MAX, .offset = 8, .path = "f"),
                           "123456789", 9),
                   EFBIG);
-        CHECK_INT(box_put(&box, OP(.operation = INIT_WRITE, .length = UINT64_MAX, .offset = 8, .path = "g"),
+        CHECK_INT(box_put(box, OP(.operation = INIT_WRITE, .length = UINT64_MAX, .offset = 8, .path = "g"),
                           "12345678", 8),
                   0);
-        CHECK_STR(content(&box, "f"), "old\n");
-        CHECK_INT(box_ask(&box, "test $(ls -A | wc -l) = 6"), 0);
-        CHECK_INT(box_put(&box,
+        CHECK_STR(content(box, "f"), "old\n");
+        CHECK_INT(box_ask(box, "test $(ls -A | wc -l) = 6"), 0);
+        CHECK_INT(box_put(box,
                           OP(.operation = INIT_WRITE, .flags = INIT_MAKE_PARENTS, .length = UINT64_MAX,
                              .mode = 0644, .path = "a/b//c/f"),
                           "deep", 4),
                   0);
-        CHECK_STR(content(&box, "/workspace/a/b/c/f"), "deep");
+        CHECK_STR(content(box, "/workspace/a/b/c/f"), "deep");
         CHECK_INT(
-                box_put(&box,
+                box_put(box,
                         OP(.operation = INIT_WRITE, .flags = INIT_MAKE_PARENTS, .length = 1, .path = "f/b/c"),
                         "x", 1),
                 ENOTDIR);
@@ -192,80 +185,75 @@ static void small_disk(struct cella_options *options)
         options->limits.disk_bytes = 1 << 20;
 }
 
-TEST(a_full_disk_is_told_and_nothing_stays)
+BOX_TEST(a_full_disk_is_told_and_nothing_stays, small_disk)
 {
-        AUTO(box_done) struct box box = box_new_with(small_disk);
-        CHECK_INT(box_put(&box, WRITE("f"), "old", 3), 0);
-        int r = box_put(&box, WRITE("f"), other, 4 << 20);
+        CHECK_INT(box_put(box, WRITE("f"), "old", 3), 0);
+        int r = box_put(box, WRITE("f"), other, 4 << 20);
         CHECK(r == ENOSPC || r == EFBIG);
-        CHECK_STR(content(&box, "f"), "old");
-        CHECK_INT(
-                box_ask(&box, "test $(ls -A | wc -l) = 1; dd if=/dev/zero of=x bs=1k count=900 2>/dev/null"),
-                0);
+        CHECK_STR(content(box, "f"), "old");
+        CHECK_INT(box_ask(box, "test $(ls -A | wc -l) = 1; dd if=/dev/zero of=x bs=1k count=900 2>/dev/null"),
+                  0);
 }
 
-TEST(a_write_that_is_killed_did_not_happen)
+BOX_TEST(a_write_that_is_killed_did_not_happen, NULL)
 {
-        AUTO(box_done) struct box box = box_new();
         int in[2];
-        CHECK_INT(box_put(&box, WRITE("f"), "old", 3), 0);
+        CHECK_INT(box_put(box, WRITE("f"), "old", 3), 0);
         CHECK_INT(pipe2(in, O_CLOEXEC), 0);
-        box_operate(&box, 5, WRITE("f"), in[0]);
+        box_operate(box, 5, WRITE("f"), in[0]);
         CHECK_INT(write(in[1], "new", 3), 3);
         usleep(50000);
-        box_signal(&box, SIGTERM, 5); /* not this */
-        CHECK(!box_readable(&box, 50));
-        box_signal(&box, SIGKILL, 5);
-        CHECK_INT(box_end(&box, 5), SIGKILL);
-        CHECK_STR(content(&box, "f"), "old");
-        CHECK_INT(box_ask(&box, "test $(ls -A | wc -l) = 1"), 0);
+        box_signal(box, SIGTERM, 5); /* not this */
+        CHECK(!box_readable(box, 50));
+        box_signal(box, SIGKILL, 5);
+        CHECK_INT(box_end(box, 5), SIGKILL);
+        CHECK_STR(content(box, "f"), "old");
+        CHECK_INT(box_ask(box, "test $(ls -A | wc -l) = 1"), 0);
         close(in[0]);
         close(in[1]);
 }
 
-TEST(operations_go_on_beside_commands)
+BOX_TEST(operations_go_on_beside_commands, NULL)
 {
-        AUTO(box_done) struct box box = box_new();
         int in[2];
         CHECK_INT(pipe2(in, O_CLOEXEC), 0);
-        box_script(&box, 1, INIT_TELL_STARTED, "while :; do sleep 1; done", -1);
-        CHECK_INT(box_hear_type(&box, 1), INIT_STARTED);
-        box_operate(&box, 2, WRITE("slow"), in[0]);
-        CHECK_INT(box_put(&box, WRITE("fast"), "x", 1), 0);
-        box_script(&box, 3, 0, "kill -STOP -1", -1); /* helpers too: they are made to go on */
-        CHECK_INT(box_put(&box, WRITE("faster"), "x", 1), 0);
+        box_script(box, 1, INIT_TELL_STARTED, "while :; do sleep 1; done", -1);
+        CHECK_INT(box_hear_type(box, 1), INIT_STARTED);
+        box_operate(box, 2, WRITE("slow"), in[0]);
+        CHECK_INT(box_put(box, WRITE("fast"), "x", 1), 0);
+        box_script(box, 3, 0, "kill -STOP -1", -1); /* helpers too: they are made to go on */
+        CHECK_INT(box_put(box, WRITE("faster"), "x", 1), 0);
         CHECK_INT(write(in[1], "abc", 3), 3);
         close(in[0]);
         close(in[1]);
-        CHECK_INT(box_errno(&box, 2), 0);
-        CHECK_STR(content(&box, "slow"), "abc");
-        box_signal(&box, SIGKILL, 1);
-        CHECK_INT(box_end(&box, 1), SIGKILL);
-        box_signal(&box, SIGKILL, 3);
-        box_end(&box, 3);
+        CHECK_INT(box_errno(box, 2), 0);
+        CHECK_STR(content(box, "slow"), "abc");
+        box_signal(box, SIGKILL, 1);
+        CHECK_INT(box_end(box, 1), SIGKILL);
+        box_signal(box, SIGKILL, 3);
+        box_end(box, 3);
 }
 
 /* ---- directories ----------------------------------------------------------------- */
 
-TEST(stat_tells_of_a_link_itself)
+BOX_TEST(stat_tells_of_a_link_itself, NULL)
 {
-        AUTO(box_done) struct box box = box_new();
         struct init_stat st;
         char data[200] = {0};
         size_t used = 0;
-        CHECK_INT(box_ask(&box, "ln -s some/where link; mkdir d; chmod 1750 d"), 0);
-        CHECK_INT(box_get(&box, OP(.operation = INIT_STAT, .path = "link"), data, sizeof data, &used), 0);
+        CHECK_INT(box_ask(box, "ln -s some/where link; mkdir d; chmod 1750 d"), 0);
+        CHECK_INT(box_get(box, OP(.operation = INIT_STAT, .path = "link"), data, sizeof data, &used), 0);
         memcpy(&st, data, sizeof st);
         CHECK_INT(st.mode & S_IFMT, S_IFLNK);
         CHECK_INT(used, sizeof st + 10);
         CHECK_INT(st.name_len, 10);
         CHECK(!memcmp(data + sizeof st, "some/where", 10));
-        CHECK_INT(box_get(&box, OP(.operation = INIT_STAT, .path = "d"), data, sizeof data, &used), 0);
+        CHECK_INT(box_get(box, OP(.operation = INIT_STAT, .path = "d"), data, sizeof data, &used), 0);
         memcpy(&st, data, sizeof st);
         CHECK_INT(st.mode, S_IFDIR | 01750);
         CHECK_INT(used, sizeof st);
-        CHECK_INT(box_get(&box, OP(.operation = INIT_STAT, .path = ""), data, sizeof data, &used), 0);
-        CHECK_INT(box_get(&box, OP(.operation = INIT_STAT, .path = "no"), data, sizeof data, &used), ENOENT);
+        CHECK_INT(box_get(box, OP(.operation = INIT_STAT, .path = ""), data, sizeof data, &used), 0);
+        CHECK_INT(box_get(box, OP(.operation = INIT_STAT, .path = "no"), data, sizeof data, &used), ENOENT);
 }
 
 static unsigned count_entries(const char *data, size_t used, const char *wanted, struct init_stat *ret)
@@ -283,100 +271,94 @@ static unsigned count_entries(const char *data, size_t used, const char *wanted,
         return n;
 }
 
-TEST(a_directory_is_listed)
+BOX_TEST(a_directory_is_listed, NULL)
 {
-        AUTO(box_done) struct box box = box_new();
         struct init_stat st = {0};
         size_t used = 0;
-        CHECK_INT(box_ask(&box, "mkdir d; echo abc > d/f; ln -s f d/l; mkdir d/s; mkfifo d/p; "
-                                "mkdir many; cd many; seq 3000 | xargs touch"),
+        CHECK_INT(box_ask(box, "mkdir d; echo abc > d/f; ln -s f d/l; mkdir d/s; mkfifo d/p; "
+                               "mkdir many; cd many; seq 3000 | xargs touch"),
                   0);
-        CHECK_INT(box_get(&box, OP(.operation = INIT_READ_DIR, .path = "d"), big, sizeof big, &used), 0);
+        CHECK_INT(box_get(box, OP(.operation = INIT_READ_DIR, .path = "d"), big, sizeof big, &used), 0);
         CHECK_INT(count_entries(big, used, "f", &st), 4);
         CHECK_INT(st.bytes, 4);
         CHECK(S_ISREG(st.mode));
         count_entries(big, used, "l", &st);
         CHECK(S_ISLNK(st.mode));
-        CHECK_INT(box_get(&box, OP(.operation = INIT_READ_DIR, .path = "many"), big, sizeof big, &used), 0);
+        CHECK_INT(box_get(box, OP(.operation = INIT_READ_DIR, .path = "many"), big, sizeof big, &used), 0);
         CHECK_INT(count_entries(big, used, NULL, NULL), 3000);
-        CHECK_INT(box_get(&box, OP(.operation = INIT_READ_DIR, .length = 3000, .path = "many"), big,
+        CHECK_INT(box_get(box, OP(.operation = INIT_READ_DIR, .length = 3000, .path = "many"), big,
                           sizeof big, &used),
                   0);
-        CHECK_INT(box_get(&box, OP(.operation = INIT_READ_DIR, .length = 2999, .path = "many"), big,
+        CHECK_INT(box_get(box, OP(.operation = INIT_READ_DIR, .length = 2999, .path = "many"), big,
                           sizeof big, &used),
                   EOVERFLOW);
         CHECK_INT(count_entries(big, used, NULL, NULL), 2999);
-        CHECK_INT(box_get(&box, OP(.operation = INIT_READ_DIR, .path = "d/f"), big, sizeof big, &used),
+        CHECK_INT(box_get(box, OP(.operation = INIT_READ_DIR, .path = "d/f"), big, sizeof big, &used),
                   ENOTDIR);
-        CHECK_INT(box_get(&box, OP(.operation = INIT_READ_DIR, .path = "d/s"), big, sizeof big, &used), 0);
+        CHECK_INT(box_get(box, OP(.operation = INIT_READ_DIR, .path = "d/s"), big, sizeof big, &used), 0);
         CHECK_INT(used, 0);
 }
 
-TEST(directories_are_made)
+BOX_TEST(directories_are_made, NULL)
 {
-        AUTO(box_done) struct box box = box_new();
-        CHECK_INT(box_do(&box, OP(.operation = INIT_MAKE_DIR, .path = "d", .mode = 0711)), 0);
-        CHECK_INT(box_ask(&box, "test $(stat -c %a d) = 711; echo > f"), 0);
-        CHECK_INT(box_do(&box, OP(.operation = INIT_MAKE_DIR, .path = "d")), EEXIST);
-        CHECK_INT(box_do(&box, OP(.operation = INIT_MAKE_DIR, .path = "x/y/z")), ENOENT);
-        CHECK_INT(box_do(&box, OP(.operation = INIT_MAKE_DIR, .flags = INIT_MAKE_PARENTS, .path = "x/y/z")),
+        CHECK_INT(box_do(box, OP(.operation = INIT_MAKE_DIR, .path = "d", .mode = 0711)), 0);
+        CHECK_INT(box_ask(box, "test $(stat -c %a d) = 711; echo > f"), 0);
+        CHECK_INT(box_do(box, OP(.operation = INIT_MAKE_DIR, .path = "d")), EEXIST);
+        CHECK_INT(box_do(box, OP(.operation = INIT_MAKE_DIR, .path = "x/y/z")), ENOENT);
+        CHECK_INT(box_do(box, OP(.operation = INIT_MAKE_DIR, .flags = INIT_MAKE_PARENTS, .path = "x/y/z")),
                   0);
-        CHECK_INT(box_do(&box, OP(.operation = INIT_MAKE_DIR, .flags = INIT_MAKE_PARENTS, .path = "x/y/z")),
+        CHECK_INT(box_do(box, OP(.operation = INIT_MAKE_DIR, .flags = INIT_MAKE_PARENTS, .path = "x/y/z")),
                   0);
-        CHECK_INT(box_do(&box, OP(.operation = INIT_MAKE_DIR, .flags = INIT_MAKE_PARENTS, .path = "f")),
+        CHECK_INT(box_do(box, OP(.operation = INIT_MAKE_DIR, .flags = INIT_MAKE_PARENTS, .path = "f")),
                   EEXIST);
-        CHECK_INT(box_do(&box, OP(.operation = INIT_MAKE_DIR, .flags = INIT_MAKE_PARENTS, .path = "f/x")),
+        CHECK_INT(box_do(box, OP(.operation = INIT_MAKE_DIR, .flags = INIT_MAKE_PARENTS, .path = "f/x")),
                   ENOTDIR);
-        CHECK_INT(box_do(&box, OP(.operation = INIT_MAKE_DIR, .path = "/etc/x")), EROFS);
-        CHECK_INT(box_ask(&box, "test -d x/y/z"), 0);
+        CHECK_INT(box_do(box, OP(.operation = INIT_MAKE_DIR, .path = "/etc/x")), EROFS);
+        CHECK_INT(box_ask(box, "test -d x/y/z"), 0);
 }
 
-TEST(files_are_moved)
+BOX_TEST(files_are_moved, NULL)
 {
-        AUTO(box_done) struct box box = box_new();
-        CHECK_INT(box_ask(&box, "echo 1 > a; echo 2 > b; mkdir d; echo 3 > d/c"), 0);
+        CHECK_INT(box_ask(box, "echo 1 > a; echo 2 > b; mkdir d; echo 3 > d/c"), 0);
         CHECK_INT(
-                box_do(&box, OP(.operation = INIT_MOVE, .flags = INIT_NO_REPLACE, .path = "a", .path2 = "b")),
+                box_do(box, OP(.operation = INIT_MOVE, .flags = INIT_NO_REPLACE, .path = "a", .path2 = "b")),
                 EEXIST);
-        CHECK_INT(box_do(&box, OP(.operation = INIT_MOVE, .path = "a", .path2 = "b")), 0);
-        CHECK_STR(content(&box, "b"), "1\n");
-        CHECK_INT(box_do(&box, OP(.operation = INIT_MOVE, .path = "a", .path2 = "b")), ENOENT);
-        CHECK_INT(box_do(&box,
+        CHECK_INT(box_do(box, OP(.operation = INIT_MOVE, .path = "a", .path2 = "b")), 0);
+        CHECK_STR(content(box, "b"), "1\n");
+        CHECK_INT(box_do(box, OP(.operation = INIT_MOVE, .path = "a", .path2 = "b")), ENOENT);
+        CHECK_INT(box_do(box,
                          OP(.operation = INIT_MOVE, .flags = INIT_NO_REPLACE, .path = "b", .path2 = "d/e")),
                   0);
-        CHECK_STR(content(&box, "d/e"), "1\n");
-        CHECK_INT(box_do(&box, OP(.operation = INIT_MOVE, .path = "d", .path2 = "d/x")), EINVAL);
-        CHECK_INT(box_do(&box, OP(.operation = INIT_MOVE, .path = "d/c", .path2 = "")), ENOENT);
+        CHECK_STR(content(box, "d/e"), "1\n");
+        CHECK_INT(box_do(box, OP(.operation = INIT_MOVE, .path = "d", .path2 = "d/x")), EINVAL);
+        CHECK_INT(box_do(box, OP(.operation = INIT_MOVE, .path = "d/c", .path2 = "")), ENOENT);
 }
 
-TEST(files_and_trees_are_removed)
+BOX_TEST(files_and_trees_are_removed, NULL)
 {
-        AUTO(box_done) struct box box = box_new();
-        CHECK_INT(box_ask(&box,
-                          "echo 1 > f; ln -s / root; mkdir e d; mkdir -p d/x/y/z d/w; echo 1 > d/x/y/f; "
-                          "ln -s / d/x/root; mkdir d/closed; echo 1 > d/closed/f; chmod 0 d/closed; "
-                          "mkfifo d/pipe; echo 1 > /tmp/stays; ln -s /tmp d/tmp"),
+        CHECK_INT(box_ask(box, "echo 1 > f; ln -s / root; mkdir e d; mkdir -p d/x/y/z d/w; echo 1 > d/x/y/f; "
+                               "ln -s / d/x/root; mkdir d/closed; echo 1 > d/closed/f; chmod 0 d/closed; "
+                               "mkfifo d/pipe; echo 1 > /tmp/stays; ln -s /tmp d/tmp"),
                   0);
-        CHECK_INT(box_do(&box, REMOVE("f")), 0);
-        CHECK_INT(box_do(&box, REMOVE("f")), ENOENT);
-        CHECK_INT(box_do(&box, REMOVE("root")), 0);
-        CHECK_INT(box_do(&box, REMOVE("e")), 0);
-        CHECK_INT(box_do(&box, REMOVE("d")), ENOTEMPTY);
-        CHECK_INT(box_do(&box, REMOVE_ALL("d")), 0);
-        CHECK_INT(box_ask(&box, "test $(ls -A | wc -l) = 0 && test -f /tmp/stays && test -d /usr/bin"), 0);
-        CHECK_INT(box_do(&box, REMOVE("/etc/passwd")), EROFS);
+        CHECK_INT(box_do(box, REMOVE("f")), 0);
+        CHECK_INT(box_do(box, REMOVE("f")), ENOENT);
+        CHECK_INT(box_do(box, REMOVE("root")), 0);
+        CHECK_INT(box_do(box, REMOVE("e")), 0);
+        CHECK_INT(box_do(box, REMOVE("d")), ENOTEMPTY);
+        CHECK_INT(box_do(box, REMOVE_ALL("d")), 0);
+        CHECK_INT(box_ask(box, "test $(ls -A | wc -l) = 0 && test -f /tmp/stays && test -d /usr/bin"), 0);
+        CHECK_INT(box_do(box, REMOVE("/etc/passwd")), EROFS);
 }
 
-TEST(the_workspace_itself_stays)
+BOX_TEST(the_workspace_itself_stays, NULL)
 {
-        AUTO(box_done) struct box box = box_new();
-        CHECK_INT(box_do(&box, REMOVE("")), 0);
-        CHECK_INT(box_ask(&box, "mkdir -p a/b; echo 1 > a/b/c; echo 2 > d"), 0);
-        CHECK_INT(box_do(&box, REMOVE("/workspace")), ENOTEMPTY);
-        CHECK_INT(box_do(&box, REMOVE_ALL("/workspace/")), 0);
-        CHECK_INT(box_ask(&box, "test $(ls -A | wc -l) = 0 && echo > new"), 0);
-        CHECK_INT(box_do(&box, REMOVE_ALL(".")), 0);
-        CHECK_INT(box_ask(&box, "test $(ls -A | wc -l) = 0"), 0);
+        CHECK_INT(box_do(box, REMOVE("")), 0);
+        CHECK_INT(box_ask(box, "mkdir -p a/b; echo 1 > a/b/c; echo 2 > d"), 0);
+        CHECK_INT(box_do(box, REMOVE("/workspace")), ENOTEMPTY);
+        CHECK_INT(box_do(box, REMOVE_ALL("/workspace/")), 0);
+        CHECK_INT(box_ask(box, "test $(ls -A | wc -l) = 0 && echo > new"), 0);
+        CHECK_INT(box_do(box, REMOVE_ALL(".")), 0);
+        CHECK_INT(box_ask(box, "test $(ls -A | wc -l) = 0"), 0);
 }
 
 static void many_inodes(struct cella_options *options)
@@ -385,11 +367,10 @@ static void many_inodes(struct cella_options *options)
         options->limits.open_files = 128;
 }
 
-TEST(a_tree_of_any_depth_is_removed)
+BOX_TEST(a_tree_of_any_depth_is_removed, many_inodes)
 {
-        AUTO(box_done) struct box box = box_new_with(many_inodes);
         size_t used;
-        CHECK_INT(box_ask(&box,
+        CHECK_INT(box_ask(box,
                           "python3 -c '\n"
                           "import os\n"
                           "os.mkdir(\"deep\")\n"
@@ -398,9 +379,9 @@ TEST(a_tree_of_any_depth_is_removed)
                           "  os.mkdir(\"dddddddddd\"); open(\"f\", \"w\").close(); os.chdir(\"dddddddddd\")\n"
                           "'"),
                   0);
-        CHECK_INT(box_get(&box, TAR("deep"), other, sizeof other, &used), ELOOP);
-        CHECK_INT(box_do(&box, REMOVE_ALL("deep")), 0);
-        CHECK_INT(box_ask(&box, "test $(ls -A | wc -l) = 0"), 0);
+        CHECK_INT(box_get(box, TAR("deep"), other, sizeof other, &used), ELOOP);
+        CHECK_INT(box_do(box, REMOVE_ALL("deep")), 0);
+        CHECK_INT(box_ask(box, "test $(ls -A | wc -l) = 0"), 0);
 }
 
 /* ---- archives -------------------------------------------------------------------- */
@@ -426,7 +407,7 @@ TEST(archives_of_tar_are_unpacked)
 {
         static const char *const formats[] = {"ustar", "pax", "gnu", "v7"};
         for (size_t i = 0; i < ARRAY_LEN(formats); i++) {
-                AUTO(box_done) struct box box = box_new();
+                AUTO(box_done) struct box box = box_new_with(NULL);
                 char command[2000], sums[2][4000];
                 /* Old formats cannot say everything. */
                 bool all = i == 1 || i == 2;
@@ -466,19 +447,18 @@ TEST(archives_of_tar_are_unpacked)
         }
 }
 
-TEST(tar_understands_our_archives)
+BOX_TEST(tar_understands_our_archives, NULL)
 {
-        AUTO(box_done) struct box box = box_new();
         char inside[8000], outside[8000], command[500], file[] = "/tmp/cella-test-XXXXXX";
         size_t used = 0;
         const char *sum =
                 "find . -type f -exec sha256sum '{}' + | sort; find . -type l -printf '%p %l\\n' | sort; "
                 "find . -mindepth 1 ! -type l -printf '%p %m\\n' | sort; stat -c %Y hello.txt";
-        CHECK_INT(box_ask(&box, TREE " && rm src/sub/hard && mkfifo src/pipe"), 0);
-        CHECK_INT(box_get(&box, TAR("src"), other, sizeof other, &used), 0);
+        CHECK_INT(box_ask(box, TREE " && rm src/sub/hard && mkfifo src/pipe"), 0);
+        CHECK_INT(box_get(box, TAR("src"), other, sizeof other, &used), 0);
         CHECK_INT(used % 512, 0);
         snprintf(command, sizeof command, "cd src && rm pipe && (%s)", sum);
-        CHECK_INT(box_run(&box, command, inside, sizeof inside), 0);
+        CHECK_INT(box_run(box, command, inside, sizeof inside), 0);
         int fd = mkstemp(file);
         CHECK_INT(sys_write_all(fd, other, used), 0);
         close(fd);
@@ -488,30 +468,29 @@ TEST(tar_understands_our_archives)
         outside[host(command, outside, sizeof outside - 1)] = '\0';
         CHECK_STR(inside, outside);
         /* And ourselves. */
-        CHECK_INT(box_put(&box, UNTAR("copy"), other, used), 0);
-        CHECK_INT(box_ask(&box, "diff -r src copy"), 0);
-        CHECK_INT(box_get(&box, TAR("src/hello.txt"), other, sizeof other, &used), 0);
+        CHECK_INT(box_put(box, UNTAR("copy"), other, used), 0);
+        CHECK_INT(box_ask(box, "diff -r src copy"), 0);
+        CHECK_INT(box_get(box, TAR("src/hello.txt"), other, sizeof other, &used), 0);
         CHECK_INT(used, 4 * 512);
         CHECK_STR(other, "hello.txt");
-        CHECK_INT(box_get(&box, TAR("src/link"), other, sizeof other, &used), 0);
+        CHECK_INT(box_get(box, TAR("src/link"), other, sizeof other, &used), 0);
         CHECK_STR(other, "link");
         CHECK_INT(other[156], '0');
 }
 
-TEST(packing_says_what_is_wrong)
+BOX_TEST(packing_says_what_is_wrong, NULL)
 {
-        AUTO(box_done) struct box box = box_new();
         size_t used = 0;
-        CHECK_INT(box_ask(&box,
+        CHECK_INT(box_ask(box,
                           "mkfifo pipe; mkdir d e; head -c 5000 /dev/zero > d/f; echo x > e/f; chmod 0 e/f"),
                   0);
-        CHECK_INT(box_get(&box, TAR("no"), other, sizeof other, &used), ENOENT);
-        CHECK_INT(box_get(&box, TAR("pipe"), other, sizeof other, &used), EINVAL);
-        CHECK_INT(box_get(&box, TAR("e"), other, sizeof other, &used), EACCES);
-        CHECK_INT(box_get(&box, OP(.operation = INIT_TAR, .offset = 5000, .path = "d"), other, sizeof other,
+        CHECK_INT(box_get(box, TAR("no"), other, sizeof other, &used), ENOENT);
+        CHECK_INT(box_get(box, TAR("pipe"), other, sizeof other, &used), EINVAL);
+        CHECK_INT(box_get(box, TAR("e"), other, sizeof other, &used), EACCES);
+        CHECK_INT(box_get(box, OP(.operation = INIT_TAR, .offset = 5000, .path = "d"), other, sizeof other,
                           &used),
                   EFBIG);
-        CHECK_INT(box_get(&box, OP(.operation = INIT_TAR, .offset = 512 + 5120 + 1024, .path = "d"), other,
+        CHECK_INT(box_get(box, OP(.operation = INIT_TAR, .offset = 512 + 5120 + 1024, .path = "d"), other,
                           sizeof other, &used),
                   0);
         CHECK_INT(used, 512 + 5120 + 1024);
@@ -522,20 +501,19 @@ static void huge_disk(struct cella_options *options)
         options->limits.disk_bytes = UINT64_C(20) << 30;
 }
 
-TEST(files_over_8_gib_are_packed)
+BOX_TEST(files_over_8_gib_are_packed, huge_disk)
 {
-        AUTO(box_done) struct box box = box_new_with(huge_disk);
         int out[2];
-        CHECK_INT(box_ask(&box, "truncate -s 9G f"), 0);
+        CHECK_INT(box_ask(box, "truncate -s 9G f"), 0);
         CHECK_INT(pipe2(out, O_CLOEXEC), 0);
-        box_operate(&box, 5, TAR("f"), out[1]);
+        box_operate(box, 5, TAR("f"), out[1]);
         close(out[1]);
         CHECK_INT(read_all(out[0], other, 2048), 2048);
         close(out[0]);
         CHECK_INT(other[156], 'x');
         CHECK(!strncmp(other + 512, "19 size=9663676416\n", 19));
         CHECK_INT(other[1024 + 156], '0');
-        CHECK_INT(box_errno(&box, 5), EPIPE);
+        CHECK_INT(box_errno(box, 5), EPIPE);
 }
 
 /* A header with a good checksum; the caller may then spoil it. */
@@ -565,9 +543,8 @@ static char *finish(char *at)
         return at + 1024;
 }
 
-TEST(hostile_archives_are_refused)
+BOX_TEST(hostile_archives_are_refused, NULL)
 {
-        AUTO(box_done) struct box box = box_new();
         static const struct {
                 const char *name;
                 char type;
@@ -593,56 +570,54 @@ TEST(hostile_archives_are_refused)
         for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
                 char *end = finish(
                         header(header(other, '0', "good", "", 0), bad[i].type, bad[i].name, bad[i].link, 0));
-                int r = box_put(&box, UNTAR("d"), other, (size_t)(end - other));
+                int r = box_put(box, UNTAR("d"), other, (size_t)(end - other));
                 CHECK_INT(r, EINVAL);
                 if (r != EINVAL)
                         printf("   '%s' '%c' '%s'\n", bad[i].name, bad[i].type, bad[i].link);
         }
-        CHECK_INT(box_ask(&box,
+        CHECK_INT(box_ask(box,
                           "test $(find . | wc -l) = 3 && test -f d/good && test $(ls -A /tmp | wc -l) = 0"),
                   0);
 }
 
-TEST(archives_that_plant_links_do_not_write_through_them)
+BOX_TEST(archives_that_plant_links_do_not_write_through_them, NULL)
 {
-        AUTO(box_done) struct box box = box_new();
         char *p;
         /* A link may lead anywhere in here, as that of a Python environment does. */
         p = finish(header(header(header(other, '2', "abs", "/tmp", 0), '2', "up", "../..", 0), '0', "abs/f",
                           "", 0));
-        CHECK_INT(box_put(&box, UNTAR("l"), other, (size_t)(p - other)), ENOTDIR);
-        CHECK_INT(box_ask(&box, "test -L l/abs && test -L l/up && test ! -e /tmp/f"), 0);
+        CHECK_INT(box_put(box, UNTAR("l"), other, (size_t)(p - other)), ENOTDIR);
+        CHECK_INT(box_ask(box, "test -L l/abs && test -L l/up && test ! -e /tmp/f"), 0);
         /* A link to a directory of the tree, then a file behind it. */
         p = finish(header(header(header(other, '5', "real", "", 0), '2', "way", "real", 0), '0', "way/f", "",
                           0));
-        CHECK_INT(box_put(&box, UNTAR("d"), other, (size_t)(p - other)), ENOTDIR);
-        CHECK_INT(box_ask(&box, "test ! -e d/real/f"), 0);
+        CHECK_INT(box_put(box, UNTAR("d"), other, (size_t)(p - other)), ENOTDIR);
+        CHECK_INT(box_ask(box, "test ! -e d/real/f"), 0);
         /* A link that is there already leads out. */
-        CHECK_INT(box_ask(&box, "mkdir /tmp/victim e; ln -s /tmp/victim e/way; ln -s /tmp/victim/f e/f; "
-                                "echo safe > /tmp/victim/f; ln /workspace/keep e/h 2>/dev/null; echo 1 > "
-                                "keep; ln keep e/k"),
+        CHECK_INT(box_ask(box, "mkdir /tmp/victim e; ln -s /tmp/victim e/way; ln -s /tmp/victim/f e/f; "
+                               "echo safe > /tmp/victim/f; ln /workspace/keep e/h 2>/dev/null; echo 1 > "
+                               "keep; ln keep e/k"),
                   0);
         p = finish(header(other, '0', "way/f", "", 0));
-        CHECK_INT(box_put(&box, UNTAR("e"), other, (size_t)(p - other)), ENOTDIR);
+        CHECK_INT(box_put(box, UNTAR("e"), other, (size_t)(p - other)), ENOTDIR);
         /* In the place of a link or of one name of several, there is a new file. */
         p = header(header(other, '0', "f", "", 0), '0', "k", "", 3);
         memset(p, 0, 512);
         memcpy(p, "new", 3);
         p = finish(p + 512);
-        CHECK_INT(box_put(&box, UNTAR("e"), other, (size_t)(p - other)), 0);
-        CHECK_INT(box_ask(&box,
-                          "test $(cat /tmp/victim/f) = safe && test ! -L e/f && test $(cat keep) = 1 && "
-                          "test $(cat e/k) = new"),
+        CHECK_INT(box_put(box, UNTAR("e"), other, (size_t)(p - other)), 0);
+        CHECK_INT(box_ask(box, "test $(cat /tmp/victim/f) = safe && test ! -L e/f && test $(cat keep) = 1 && "
+                               "test $(cat e/k) = new"),
                   0);
         /* A hard link through a link, and one to a link: the link itself. */
         p = finish(header(other, '1', "hard", "way/f", 0));
-        CHECK_INT(box_put(&box, UNTAR("e"), other, (size_t)(p - other)), ENOTDIR);
+        CHECK_INT(box_put(box, UNTAR("e"), other, (size_t)(p - other)), ENOTDIR);
         p = finish(header(other, '1', "hard", "way", 0));
-        CHECK_INT(box_put(&box, UNTAR("e"), other, (size_t)(p - other)), 0);
-        CHECK_INT(box_ask(&box, "test -L e/hard"), 0);
+        CHECK_INT(box_put(box, UNTAR("e"), other, (size_t)(p - other)), 0);
+        CHECK_INT(box_ask(box, "test -L e/hard"), 0);
         /* A directory where a link is. */
         p = finish(header(other, '5', "way", "", 0));
-        CHECK_INT(box_put(&box, UNTAR("e"), other, (size_t)(p - other)), ENOTDIR);
+        CHECK_INT(box_put(box, UNTAR("e"), other, (size_t)(p - other)), ENOTDIR);
 }
 
 static size_t pax(char *at, const char *records, size_t len)
@@ -653,9 +628,8 @@ static size_t pax(char *at, const char *records, size_t len)
         return 1024;
 }
 
-TEST(broken_archives_are_refused)
+BOX_TEST(broken_archives_are_refused, NULL)
 {
-        AUTO(box_done) struct box box = box_new();
         static const struct {
                 const char *records;
                 size_t len;
@@ -678,42 +652,41 @@ TEST(broken_archives_are_refused)
         for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
                 size_t n = pax(other, bad[i].records, bad[i].len);
                 char *p = finish(header(other + n, '0', "f", "", 0));
-                int r = box_put(&box, UNTAR("d"), other, (size_t)(p - other));
+                int r = box_put(box, UNTAR("d"), other, (size_t)(p - other));
                 CHECK_INT(r, bad[i].errno_);
                 if (r != bad[i].errno_)
                         printf("   %zu: %s\n", i, bad[i].records);
         }
         char *p = finish(header(other, '0', "f", "", 0));
-        CHECK_INT(box_put(&box, UNTAR("d"), other, (size_t)(p - other)), 0);
-        CHECK_INT(box_put(&box, UNTAR("d"), other, 512), ENODATA);
-        CHECK_INT(box_put(&box, UNTAR("d"), other, 1024), ENODATA);
-        CHECK_INT(box_put(&box, UNTAR("d"), other, 100), ENODATA);
-        CHECK_INT(box_put(&box, UNTAR("d"), "", 0), ENODATA);
+        CHECK_INT(box_put(box, UNTAR("d"), other, (size_t)(p - other)), 0);
+        CHECK_INT(box_put(box, UNTAR("d"), other, 512), ENODATA);
+        CHECK_INT(box_put(box, UNTAR("d"), other, 1024), ENODATA);
+        CHECK_INT(box_put(box, UNTAR("d"), other, 100), ENODATA);
+        CHECK_INT(box_put(box, UNTAR("d"), "", 0), ENODATA);
         other[0] ^= 1;
-        CHECK_INT(box_put(&box, UNTAR("d"), other, (size_t)(p - other)), EINVAL);
+        CHECK_INT(box_put(box, UNTAR("d"), other, (size_t)(p - other)), EINVAL);
         p = finish(header(other, '0', "f", "", 100000));
-        CHECK_INT(box_put(&box, UNTAR("d"), other, (size_t)(p - other)), ENODATA);
+        CHECK_INT(box_put(box, UNTAR("d"), other, (size_t)(p - other)), ENODATA);
         p = finish(header(other, 'L', "f", "", 100000));
-        CHECK_INT(box_put(&box, UNTAR("d"), other, (size_t)(p - other)), EINVAL);
+        CHECK_INT(box_put(box, UNTAR("d"), other, (size_t)(p - other)), EINVAL);
         memset(other, 'x', 65536);
-        CHECK_INT(box_put(&box, UNTAR("d"), other, 65536), EINVAL);
+        CHECK_INT(box_put(box, UNTAR("d"), other, 65536), EINVAL);
         p = finish(header(other, '0', "f", "", 100));
-        CHECK_INT(box_put(&box, OP(.operation = INIT_UNTAR, .offset = 99, .path = "d"), other,
+        CHECK_INT(box_put(box, OP(.operation = INIT_UNTAR, .offset = 99, .path = "d"), other,
                           (size_t)(p - other)),
                   EFBIG);
         size_t n = pax(other, "19 size=9663676416\n", 19);
         p = finish(header(other + n, '0', "f", "", 0));
-        CHECK_INT(box_put(&box, OP(.operation = INIT_UNTAR, .offset = 1000, .path = "d"), other,
+        CHECK_INT(box_put(box, OP(.operation = INIT_UNTAR, .offset = 1000, .path = "d"), other,
                           (size_t)(p - other)),
                   EFBIG);
-        CHECK_INT(box_put(&box, UNTAR("d"), other, (size_t)(p - other)), ENODATA);
-        CHECK_INT(box_ask(&box, "echo > file"), 0);
-        CHECK_INT(box_put(&box, UNTAR("file"), other, (size_t)(p - other)), ENOTDIR);
+        CHECK_INT(box_put(box, UNTAR("d"), other, (size_t)(p - other)), ENODATA);
+        CHECK_INT(box_ask(box, "echo > file"), 0);
+        CHECK_INT(box_put(box, UNTAR("file"), other, (size_t)(p - other)), ENOTDIR);
 }
 
-TEST(modes_in_archives_have_no_set_uid)
+BOX_TEST(modes_in_archives_have_no_set_uid, NULL)
 {
-        AUTO(box_done) struct box box = box_new();
         char *p = header(other, '0', "f", "", 0);
         memcpy(other + 100, "0006755", 7);
         unsigned sum = 8 * ' ';
@@ -721,8 +694,8 @@ TEST(modes_in_archives_have_no_set_uid)
                 sum += i >= 148 && i < 156 ? 0 : (unsigned char)other[i];
         snprintf(other + 148, 8, "%06o", sum);
         p = finish(p);
-        CHECK_INT(box_put(&box, UNTAR(""), other, (size_t)(p - other)), 0);
-        CHECK_INT(box_ask(&box, "test $(stat -c %a f) = 755"), 0);
+        CHECK_INT(box_put(box, UNTAR(""), other, (size_t)(p - other)), 0);
+        CHECK_INT(box_ask(box, "test $(stat -c %a f) = 755"), 0);
 }
 
 /* ---- watching -------------------------------------------------------------------- */
@@ -766,62 +739,59 @@ static int start_watch(struct box *box, struct watching *w, uint32_t tag, const 
         return out[0];
 }
 
-TEST(changes_are_told)
+BOX_TEST(changes_are_told, NULL)
 {
-        AUTO(box_done) struct box box = box_new();
         static struct watching w;
-        CHECK_INT(box_ask(&box, "mkdir -p d/sub/deep"), 0);
-        start_watch(&box, &w, 5, "d", INIT_RECURSIVE);
-        CHECK_INT(box_ask(&box, "echo x > d/f"), 0);
+        CHECK_INT(box_ask(box, "mkdir -p d/sub/deep"), 0);
+        start_watch(box, &w, 5, "d", INIT_RECURSIVE);
+        CHECK_INT(box_ask(box, "echo x > d/f"), 0);
         hear_changes(&w, "+f\n");
         hear_changes(&w, "*f\n");
-        CHECK_INT(box_ask(&box, "mv d/f d/sub/g; rm d/sub/g; mkdir -p d/n1/n2/n3; echo x > d/n1/n2/n3/f"), 0);
+        CHECK_INT(box_ask(box, "mv d/f d/sub/g; rm d/sub/g; mkdir -p d/n1/n2/n3; echo x > d/n1/n2/n3/f"), 0);
         hear_changes(&w, ">f\n");
         hear_changes(&w, "+sub/g\n");
         hear_changes(&w, "-sub/g\n");
         hear_changes(&w, "+n1/\n");
         hear_changes(&w, "+n1/n2/n3/f\n");
-        CHECK_INT(box_ask(&box, "mv d/n1 d/sub/deep/m"), 0);
+        CHECK_INT(box_ask(box, "mv d/n1 d/sub/deep/m"), 0);
         hear_changes(&w, ">n1/\n");
         hear_changes(&w, "+sub/deep/m/n2/n3/f\n");
-        CHECK_INT(box_ask(&box, "echo y >> d/sub/deep/m/n2/n3/f"), 0);
+        CHECK_INT(box_ask(box, "echo y >> d/sub/deep/m/n2/n3/f"), 0);
         hear_changes(&w, "*sub/deep/m/n2/n3/f\n");
-        CHECK_INT(box_ask(&box, "rm -r d/sub/deep/m"), 0);
+        CHECK_INT(box_ask(box, "rm -r d/sub/deep/m"), 0);
         hear_changes(&w, "-sub/deep/m/n2/n3/f\n");
         hear_changes(&w, "-sub/deep/m/\n");
-        CHECK_INT(box_put(&box, WRITE("d/whole"), "x", 1), 0);
+        CHECK_INT(box_put(box, WRITE("d/whole"), "x", 1), 0);
         hear_changes(&w, "+whole\n");
-        CHECK_INT(box_put(&box, WRITE("d/whole"), "y", 1), 0);
+        CHECK_INT(box_put(box, WRITE("d/whole"), "y", 1), 0);
         CHECK(strstr(w.text, "cella-tmp") == NULL);
         CHECK(strchr(w.text, '?') == NULL);
-        box_signal(&box, SIGKILL, 5);
-        CHECK_INT(box_end(&box, 5), SIGKILL);
+        box_signal(box, SIGKILL, 5);
+        CHECK_INT(box_end(box, 5), SIGKILL);
         close(w.fd);
 }
 
-TEST(a_watch_ends_when_nobody_reads_or_its_directory_goes)
+BOX_TEST(a_watch_ends_when_nobody_reads_or_its_directory_goes, NULL)
 {
-        AUTO(box_done) struct box box = box_new();
         static struct watching w;
         size_t used;
-        CHECK_INT(box_ask(&box, "mkdir d e; echo > f"), 0);
-        close(start_watch(&box, &w, 5, "d", 0));
-        CHECK_INT(box_errno(&box, 5), EPIPE);
-        start_watch(&box, &w, 6, "e", INIT_RECURSIVE);
-        CHECK_INT(box_ask(&box, "rmdir e"), 0);
-        CHECK_INT(box_errno(&box, 6), ENOENT);
+        CHECK_INT(box_ask(box, "mkdir d e; echo > f"), 0);
+        close(start_watch(box, &w, 5, "d", 0));
+        CHECK_INT(box_errno(box, 5), EPIPE);
+        start_watch(box, &w, 6, "e", INIT_RECURSIVE);
+        CHECK_INT(box_ask(box, "rmdir e"), 0);
+        CHECK_INT(box_errno(box, 6), ENOENT);
         close(w.fd);
-        CHECK_INT(box_get(&box, OP(.operation = INIT_WATCH, .path = "f"), other, 100, &used), ENOTDIR);
-        CHECK_INT(box_get(&box, OP(.operation = INIT_WATCH, .path = "no"), other, 100, &used), ENOENT);
+        CHECK_INT(box_get(box, OP(.operation = INIT_WATCH, .path = "f"), other, 100, &used), ENOTDIR);
+        CHECK_INT(box_get(box, OP(.operation = INIT_WATCH, .path = "no"), other, 100, &used), ENOENT);
 }
 
-TEST(a_flat_watch_tells_of_its_directory_only)
+BOX_TEST(a_flat_watch_tells_of_its_directory_only, NULL)
 {
-        AUTO(box_done) struct box box = box_new();
         static struct watching w;
-        CHECK_INT(box_ask(&box, "mkdir s"), 0);
-        start_watch(&box, &w, 5, "", 0);
-        CHECK_INT(box_ask(&box,
+        CHECK_INT(box_ask(box, "mkdir s"), 0);
+        start_watch(box, &w, 5, "", 0);
+        CHECK_INT(box_ask(box,
                           "echo > s/inner; echo > outer; for i in 1 2 3 4 5 6 7 8 9; do echo >> outer; done; "
                           "echo > last"),
                   0);
@@ -829,23 +799,22 @@ TEST(a_flat_watch_tells_of_its_directory_only)
         CHECK(strstr(w.text, "+outer\n") != NULL);
         CHECK(strstr(w.text, "inner") == NULL);
         close(w.fd);
-        CHECK_INT(box_errno(&box, 5), EPIPE);
+        CHECK_INT(box_errno(box, 5), EPIPE);
 }
 
-TEST(storms_are_bounded)
+BOX_TEST(storms_are_bounded, many_inodes)
 {
-        AUTO(box_done) struct box box = box_new_with(many_inodes);
         static struct watching w;
         int out[2];
-        CHECK_INT(box_ask(&box, "seq -f d%g 5000 | xargs mkdir"), 0);
+        CHECK_INT(box_ask(box, "seq -f d%g 5000 | xargs mkdir"), 0);
         CHECK_INT(pipe2(out, O_CLOEXEC), 0);
-        box_operate(&box, 5, OP(.operation = INIT_WATCH, .flags = INIT_RECURSIVE, .path = ""), out[1]);
+        box_operate(box, 5, OP(.operation = INIT_WATCH, .flags = INIT_RECURSIVE, .path = ""), out[1]);
         close(out[1]);
         w.fd = out[0];
         w.text[0] = '\0';
         hear_changes(&w, "?\n"); /* more directories than watches */
         w.text[0] = '\0';
-        CHECK_INT(box_ask(&box, "for i in $(seq 300); do echo >> top; done"), 0);
+        CHECK_INT(box_ask(box, "for i in $(seq 300); do echo >> top; done"), 0);
         hear_changes(&w, "*top\n");
         usleep(100000);
         unsigned n = 0;
@@ -860,5 +829,5 @@ TEST(storms_are_bounded)
         }
         CHECK(n < 150);
         close(w.fd);
-        CHECK_INT(box_errno(&box, 5), EPIPE);
+        CHECK_INT(box_errno(box, 5), EPIPE);
 }

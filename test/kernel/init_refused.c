@@ -308,7 +308,7 @@ TEST(what_matters_is_told_once_by_its_name_and_gets_its_errno)
 {
         static const uint32_t modes[] = {0, INIT_ALONE, INIT_FINAL};
         for (size_t mode = 0; mode < 3; mode++) {
-                AUTO(box_done) struct box box = box_new();
+                AUTO(box_done) struct box box = box_new_with(NULL);
                 char names[4096], should[4096] = "";
                 for (size_t i = 0; i < INIT_REFUSED_MAX; i++)
                         snprintf(should + strlen(should), sizeof should - strlen(should), "%s ",
@@ -320,134 +320,124 @@ TEST(what_matters_is_told_once_by_its_name_and_gets_its_errno)
         }
 }
 
-TEST(there_is_an_end_to_what_is_told)
+BOX_TEST(there_is_an_end_to_what_is_told, NULL)
 {
-        AUTO(box_done) struct box box = box_new();
-        box_attack(&box, 1, 0, "calls", sizeof calls / sizeof *calls, -1);
-        CHECK_INT(box_end(&box, 1), 0);
-        CHECK_INT(take_told(&box, NULL, 0), INIT_REFUSED_MAX);
+        box_attack(box, 1, 0, "calls", sizeof calls / sizeof *calls, -1);
+        CHECK_INT(box_end(box, 1), 0);
+        CHECK_INT(take_told(box, NULL, 0), INIT_REFUSED_MAX);
 }
 
-TEST(habits_are_not_told)
+BOX_TEST(habits_are_not_told, NULL)
 {
-        AUTO(box_done) struct box box = box_new();
-        box_attack(&box, 1, 0, "habits", 0, -1);
-        CHECK_INT(box_end(&box, 1), 0);
-        CHECK_INT(take_told(&box, NULL, 0), 0);
+        box_attack(box, 1, 0, "habits", 0, -1);
+        CHECK_INT(box_end(box, 1), 0);
+        CHECK_INT(take_told(box, NULL, 0), 0);
 }
 
-TEST(what_init_did_before_is_refused_to_the_code)
+BOX_TEST(what_init_did_before_is_refused_to_the_code, NULL)
 {
-        AUTO(box_done) struct box box = box_new();
         char names[100];
-        box_attack(&box, 1, 0, "as init", 0, -1);
-        CHECK_INT(box_end(&box, 1), 0);
-        CHECK_INT(take_told(&box, names, sizeof names), 7);
+        box_attack(box, 1, 0, "as init", 0, -1);
+        CHECK_INT(box_end(box, 1), 0);
+        CHECK_INT(take_told(box, names, sizeof names), 7);
         CHECK_STR(names, "unshare setns umount2 pivot_root sethostname keyctl mount_setattr ");
 }
 
-TEST(each_command_is_told_of_anew)
+BOX_TEST(each_command_is_told_of_anew, NULL)
 {
-        AUTO(box_done) struct box box = box_new();
         char names[100];
         for (uint32_t tag = 1; tag <= 3; tag++) {
-                box_attack(&box, tag, tag == 3 ? INIT_ALONE : 0, "calls", 1, -1);
-                CHECK_INT(box_end(&box, tag), 0);
-                CHECK_INT(take_told(&box, names, sizeof names), 1);
+                box_attack(box, tag, tag == 3 ? INIT_ALONE : 0, "calls", 1, -1);
+                CHECK_INT(box_end(box, tag), 0);
+                CHECK_INT(take_told(box, names, sizeof names), 1);
                 CHECK_STR(names, "mount ");
         }
-        CHECK_INT(box_run(&box, "true", NULL, 0), 0);
-        CHECK_INT(take_told(&box, NULL, 0), 0);
+        CHECK_INT(box_run(box, "true", NULL, 0), 0);
+        CHECK_INT(take_told(box, NULL, 0), 0);
 }
 
 /* Of a command that goes on, too, when its owner says so. */
-TEST(what_was_told_is_forgotten_on_request)
+BOX_TEST(what_was_told_is_forgotten_on_request, NULL)
 {
-        AUTO(box_done) struct box box = box_new();
-        box_attack(&box, 1, 0, "flood", 0, -1);
+        box_attack(box, 1, 0, "flood", 0, -1);
         for (int i = 0; i < 3; i++) {
-                CHECK_INT(box_hear_type(&box, 0), INIT_REFUSED);
-                CHECK(box_hear_for(&box, 0, 50) == NULL);
-                box_send(&box, INIT_FORGET, 0, NULL, 0, NULL, 0);
+                CHECK_INT(box_hear_type(box, 0), INIT_REFUSED);
+                CHECK(box_hear_for(box, 0, 50) == NULL);
+                box_send(box, INIT_FORGET, 0, NULL, 0, NULL, 0);
         }
-        box_signal(&box, SIGKILL, 1);
-        CHECK_INT(box_end(&box, 1), SIGKILL);
+        box_signal(box, SIGKILL, 1);
+        CHECK_INT(box_end(box, 1), SIGKILL);
 }
 
-TEST(a_signal_does_not_change_the_answer)
+BOX_TEST(a_signal_does_not_change_the_answer, NULL)
 {
-        AUTO(box_done) struct box box = box_new();
-        box_attack(&box, 1, 0, "interrupted", 0, -1);
-        CHECK_INT(box_end(&box, 1), 0);
-        CHECK_INT(take_told(&box, NULL, 0), 1);
+        box_attack(box, 1, 0, "interrupted", 0, -1);
+        CHECK_INT(box_end(box, 1), 0);
+        CHECK_INT(take_told(box, NULL, 0), 1);
 }
 
 /* Nothing that waits for init when the command ends is lost. */
-TEST(what_was_tried_before_the_end_is_told_before_it)
+BOX_TEST(what_was_tried_before_the_end_is_told_before_it, NULL)
 {
-        AUTO(box_done) struct box box = box_new();
         const struct init_list changed = {.since_ns = UINT64_MAX};
         char names[200];
         int in[2], out[2];
         CHECK(pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0);
-        box_attack_from(&box, 1, INIT_ALONE, "late", 0, in[0], out[1]);
+        box_attack_from(box, 1, INIT_ALONE, "late", 0, in[0], out[1]);
         CHECK(read_until(out[0], "on", 10000));
-        box_send(&box, INIT_LIST, 2, NULL, 0, &changed, sizeof changed);
+        box_send(box, INIT_LIST, 2, NULL, 0, &changed, sizeof changed);
         CHECK_INT(write(in[1], "g", 1), 1);
-        CHECK_INT(box_end(&box, 1), 0);
-        CHECK_INT(take_told(&box, names, sizeof names), 5);
+        CHECK_INT(box_end(box, 1), 0);
+        CHECK_INT(take_told(box, names, sizeof names), 5);
         for (int i = 0; i < 5; i++)
                 CHECK(strstr(names, calls[i].name) != NULL);
-        CHECK_INT(box_hear_type(&box, 2), INIT_DONE);
+        CHECK_INT(box_hear_type(box, 2), INIT_DONE);
         for (int i = 0; i < 2; i++) {
                 close(in[i]);
                 close(out[i]);
         }
 }
 
-TEST(who_is_killed_meanwhile_holds_up_nobody)
+BOX_TEST(who_is_killed_meanwhile_holds_up_nobody, NULL)
 {
-        AUTO(box_done) struct box box = box_new();
-        box_attack(&box, 1, 0, "killed", 150, -1);
-        box_attack(&box, 2, 0, "killed", 150, -1);
-        box_attack(&box, 3, 0, "calls", 3, -1);
-        CHECK_INT(box_end(&box, 3), 0);
-        CHECK_INT(box_end(&box, 1), 0);
-        CHECK_INT(box_end(&box, 2), 0);
-        box_attack(&box, 4, INIT_ALONE, "killed", 100, -1);
-        CHECK_INT(box_end(&box, 4), 0);
+        box_attack(box, 1, 0, "killed", 150, -1);
+        box_attack(box, 2, 0, "killed", 150, -1);
+        box_attack(box, 3, 0, "calls", 3, -1);
+        CHECK_INT(box_end(box, 3), 0);
+        CHECK_INT(box_end(box, 1), 0);
+        CHECK_INT(box_end(box, 2), 0);
+        box_attack(box, 4, INIT_ALONE, "killed", 100, -1);
+        CHECK_INT(box_end(box, 4), 0);
 }
 
 /* It dies with a question open, and what it left with another. */
-TEST(an_end_does_not_wait_for_what_the_command_left)
+BOX_TEST(an_end_does_not_wait_for_what_the_command_left, NULL)
 {
-        AUTO(box_done) struct box box = box_new();
         for (uint32_t tag = 1; tag <= 60; tag++) {
-                box_attack(&box, tag, tag % 3 ? 0 : INIT_ALONE, "leave", 0, -1);
-                CHECK_INT(box_end(&box, tag), exited(7));
+                box_attack(box, tag, tag % 3 ? 0 : INIT_ALONE, "leave", 0, -1);
+                CHECK_INT(box_end(box, tag), exited(7));
         }
-        CHECK(take_told(&box, NULL, 0) <= 60);
-        box_attack(&box, 100, INIT_FINAL, "leave", 0, -1);
-        CHECK_INT(box_end(&box, 100), exited(7));
+        CHECK(take_told(box, NULL, 0) <= 60);
+        box_attack(box, 100, INIT_FINAL, "leave", 0, -1);
+        CHECK_INT(box_end(box, 100), exited(7));
 }
 
-TEST(nobody_finds_what_init_listens_on)
+BOX_TEST(nobody_finds_what_init_listens_on, NULL)
 {
-        AUTO(box_done) struct box box = box_new();
         int never[2];
         CHECK_INT(pipe2(never, O_CLOEXEC), 0);
         /* A helper of init's beside it, which has copies of its descriptors for a while. */
-        box_operate(&box, 9,
+        box_operate(box, 9,
                     &(struct operation){
                             .operation = INIT_WRITE, .length = UINT64_MAX, .mode = 0644, .path = "slow"},
                     never[0]);
-        box_attack(&box, 1, 0, "find", 0, -1);
-        CHECK_INT(box_end(&box, 1), 0);
-        box_attack(&box, 2, INIT_ALONE, "find", 0, -1);
-        CHECK_INT(box_end(&box, 2), 0);
+        box_attack(box, 1, 0, "find", 0, -1);
+        CHECK_INT(box_end(box, 1), 0);
+        box_attack(box, 2, INIT_ALONE, "find", 0, -1);
+        CHECK_INT(box_end(box, 2), 0);
         close(never[0]);
         close(never[1]);
-        CHECK_INT(box_errno(&box, 9), 0);
+        CHECK_INT(box_errno(box, 9), 0);
 }
 
 static void few_files(struct cella_options *options)
@@ -456,12 +446,11 @@ static void few_files(struct cella_options *options)
         options->terminals = true;
 }
 
-TEST(it_listens_with_few_descriptors_too)
+BOX_TEST(it_listens_with_few_descriptors_too, few_files)
 {
-        AUTO(box_done) struct box box = box_new_with(few_files);
-        box_attack(&box, 1, 0, "calls", 1, -1);
-        CHECK_INT(box_end(&box, 1), 0);
-        CHECK_INT(take_told(&box, NULL, 0), 1);
+        box_attack(box, 1, 0, "calls", 1, -1);
+        CHECK_INT(box_end(box, 1), 0);
+        CHECK_INT(take_told(box, NULL, 0), 1);
 }
 
 static void many_processes(struct cella_options *options)
@@ -469,37 +458,35 @@ static void many_processes(struct cella_options *options)
         options->limits.processes = 200;
 }
 
-TEST(a_flood_of_a_million_ends)
+BOX_TEST(a_flood_of_a_million_ends, many_processes)
 {
-        AUTO(box_done) struct box box = box_new_with(many_processes);
         int64_t then = clock_us();
-        box_attack(&box, 1, 0, "flood", 1000000 / 64, -1);
-        struct letter *l = box_hear_for(&box, 1, 120000);
+        box_attack(box, 1, 0, "flood", 1000000 / 64, -1);
+        struct letter *l = box_hear_for(box, 1, 120000);
         CHECK_INT(l ? l->m.type : 0, INIT_EXITED);
         free(l);
         int64_t took = clock_us() - then;
-        CHECK_INT(take_told(&box, NULL, 0), 1);
+        CHECK_INT(take_told(box, NULL, 0), 1);
         printf("   (%lld a second)\n", (long long)(1000000LL * 1000000 / took));
 }
 
 /* The owner has its turn between any two of them. */
-TEST(others_are_served_beside_a_flood)
+BOX_TEST(others_are_served_beside_a_flood, many_processes)
 {
-        AUTO(box_done) struct box box = box_new_with(many_processes);
         int out[2];
         CHECK_INT(pipe2(out, O_CLOEXEC), 0);
-        box_attack(&box, 1, INIT_TELL_STARTED, "flood", 0, out[1]);
+        box_attack(box, 1, INIT_TELL_STARTED, "flood", 0, out[1]);
         close(out[1]);
-        CHECK_INT(box_hear_type(&box, 1), INIT_STARTED);
+        CHECK_INT(box_hear_type(box, 1), INIT_STARTED);
         CHECK(read_until(out[0], "on", 10000));
         int64_t then = clock_us();
         for (int i = 0; i < 5; i++)
-                CHECK_INT(box_run(&box, "exit 3", NULL, 0), exited(3));
-        CHECK_INT(box_do(&box, &(struct operation){.operation = INIT_MAKE_DIR, .path = "d"}), 0);
-        CHECK_INT(box_ask(&box, "test -d d"), 0);
+                CHECK_INT(box_run(box, "exit 3", NULL, 0), exited(3));
+        CHECK_INT(box_do(box, &(struct operation){.operation = INIT_MAKE_DIR, .path = "d"}), 0);
+        CHECK_INT(box_ask(box, "test -d d"), 0);
         int64_t served = clock_us();
-        box_signal(&box, SIGKILL, 1);
-        CHECK_INT(box_end(&box, 1), SIGKILL);
+        box_signal(box, SIGKILL, 1);
+        CHECK_INT(box_end(box, 1), SIGKILL);
         int64_t ended = clock_us();
         printf("   (seven commands in %lld us, the end in %lld us)\n", (long long)(served - then),
                (long long)(ended - served));
@@ -547,7 +534,7 @@ static void behind(const struct sock_filter *filter, unsigned short len, unsigne
 
 static void refused_but_not_told(void)
 {
-        AUTO(box_done) struct box box = box_new();
+        AUTO(box_done) struct box box = box_new_with(NULL);
         box_attack(&box, 1, 0, "calls", sizeof calls / sizeof *calls, -1);
         CHECK_INT(box_end(&box, 1), 0);
         box_attack(&box, 2, 0, "habits", 0, -1);

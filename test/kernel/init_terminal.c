@@ -44,15 +44,14 @@ static bool at_end(int master)
         }
 }
 
-TEST(a_command_is_on_a_terminal_of_its_size)
+BOX_TEST(a_command_is_on_a_terminal_of_its_size, with_terminals)
 {
-        AUTO(box_done) struct box box = box_new_with(with_terminals);
         const char *const argv[] = {
                 "sh", "-c", "tty; stty size; test -t 0 -a -t 1 -a -t 2; echo $? $TERM; ls /dev/pts", NULL};
-        int master = start(&box, 1, 0, argv);
+        int master = start(box, 1, 0, argv);
         CHECK(read_until(master, "/dev/pts/0\r\n33 91\r\n0 xterm\r\n0  ptmx\r\n", 5000));
         CHECK(at_end(master));
-        CHECK_INT(box_end(&box, 1), 0);
+        CHECK_INT(box_end(box, 1), 0);
         close(master);
 }
 
@@ -63,55 +62,52 @@ static int sleep_runs(struct box *box)
                             "n=$((n + 1)); test $n -lt 100 || exit 1; sleep 0.1; done");
 }
 
-TEST(an_interactive_shell_has_job_control)
+BOX_TEST(an_interactive_shell_has_job_control, with_terminals)
 {
-        AUTO(box_done) struct box box = box_new_with(with_terminals);
         const char *const argv[] = {"bash", "--norc", "-i", NULL};
-        int master = start(&box, 1, INIT_TELL_STARTED, argv);
+        int master = start(box, 1, INIT_TELL_STARTED, argv);
         type(master, "PS1='>'; set +o history\n");
         type(master, "echo o$((1+1))k\n");
         CHECK(read_until(master, "o2k\r\n", 5000));
         type(master, "sleep 1000\n");
-        CHECK_INT(sleep_runs(&box), 0);
+        CHECK_INT(sleep_runs(box), 0);
         type(master, "\032"); /* ^Z */
         CHECK(read_until(master, "Stopped", 5000));
         type(master, "jobs; bg; kill %1; wait; echo b$((2+2))\n");
         CHECK(read_until(master, "b4\r\n", 5000));
         type(master, "sleep 1000; echo not\"\"reached || true\n");
-        CHECK_INT(sleep_runs(&box), 0);
+        CHECK_INT(sleep_runs(box), 0);
         type(master, "\003"); /* ^C */
         type(master, "echo after $?\n");
         CHECK(read_until(master, "after 130\r\n", 5000));
         type(master, "sleep 1000 | cat & fg\n");
-        CHECK_INT(sleep_runs(&box), 0);
+        CHECK_INT(sleep_runs(box), 0);
         usleep(200000); /* for `fg` */
         type(master, "\003");
         type(master, "echo c$((3+3))\n");
         CHECK(read_until(master, "c6\r\n", 5000));
         type(master, "exit 5\n");
         CHECK(at_end(master));
-        CHECK_INT(box_end(&box, 1), 5 << 8);
+        CHECK_INT(box_end(box, 1), 5 << 8);
         close(master);
 }
 
-TEST(a_change_of_size_is_felt)
+BOX_TEST(a_change_of_size_is_felt, with_terminals)
 {
-        AUTO(box_done) struct box box = box_new_with(with_terminals);
         const struct winsize size = {.ws_row = 40, .ws_col = 132};
         const char *const argv[] = {
                 "bash", "-c", "trap 'stty size; exit 3' WINCH; echo ready; while :; do sleep 0.05; done",
                 NULL};
-        int master = start(&box, 1, 0, argv);
+        int master = start(box, 1, 0, argv);
         CHECK(read_until(master, "ready", 5000));
         CHECK_INT(ioctl(master, TIOCSWINSZ, &size), 0);
         CHECK(read_until(master, "40 132\r\n", 5000));
-        CHECK_INT(box_end(&box, 1), 3 << 8);
+        CHECK_INT(box_end(box, 1), 3 << 8);
         close(master);
 }
 
-TEST(full_screen_programs_and_prompts_work)
+BOX_TEST(full_screen_programs_and_prompts_work, with_terminals)
 {
-        AUTO(box_done) struct box box = box_new_with(with_terminals);
         const char *const curses[] = {
                 "python3", "-c",
                 "import curses\n"
@@ -123,74 +119,71 @@ TEST(full_screen_programs_and_prompts_work)
         const char *const repl[] = {"python3", "-q", NULL};
         const char *const secret[] = {"python3", "-c",
                                       "import getpass; print('got', getpass.getpass('ask: '))", NULL};
-        int master = start(&box, 1, 0, curses);
+        int master = start(box, 1, 0, curses);
         CHECK(read_until(master, "screen 91x33", 5000));
         type(master, "A");
         CHECK(read_until(master, "65", 5000));
         type(master, "q");
         CHECK(at_end(master));
-        CHECK_INT(box_end(&box, 1), 0);
+        CHECK_INT(box_end(box, 1), 0);
         close(master);
 
-        master = start(&box, 2, 0, repl);
+        master = start(box, 2, 0, repl);
         CHECK(read_until(master, ">>> ", 5000));
         type(master, "6*7\n");
         CHECK(read_until(master, "42\r\n>>> ", 5000));
         type(master, "\004"); /* ^D */
         CHECK(at_end(master));
-        CHECK_INT(box_end(&box, 2), 0);
+        CHECK_INT(box_end(box, 2), 0);
         close(master);
 
-        master = start(&box, 3, 0, secret); /* by /dev/tty, its echo off */
+        master = start(box, 3, 0, secret); /* by /dev/tty, its echo off */
         CHECK(read_until(master, "ask: ", 5000));
         type(master, "word\n");
         CHECK(read_until(master, "got word", 5000));
-        CHECK_INT(box_end(&box, 3), 0);
+        CHECK_INT(box_end(box, 3), 0);
         close(master);
 }
 
-TEST(hanging_up_ends_the_command)
+BOX_TEST(hanging_up_ends_the_command, with_terminals)
 {
-        AUTO(box_done) struct box box = box_new_with(with_terminals);
         const char *const argv[] = {"sh", "-c", "setsid sleep 1000 & sleep 1000", NULL};
         const char *const deaf[] = {"sh", "-c", "trap '' HUP; echo ready; while :; do sleep 1; done", NULL};
-        int master = start(&box, 1, 0, argv);
+        int master = start(box, 1, 0, argv);
         usleep(50000);
         close(master);
-        CHECK_INT(box_end(&box, 1), SIGHUP);
-        master = start(&box, 2, 0, deaf);
+        CHECK_INT(box_end(box, 1), SIGHUP);
+        master = start(box, 2, 0, deaf);
         CHECK(read_until(master, "ready", 5000));
         close(master);
-        CHECK(!box_readable(&box, 100));
-        box_signal(&box, SIGKILL, 2);
-        CHECK_INT(box_end(&box, 2), SIGKILL);
-        CHECK_INT(box_ask(&box, "ps -eo args | grep -q '[s]leep'"), 1);
+        CHECK(!box_readable(box, 100));
+        box_signal(box, SIGKILL, 2);
+        CHECK_INT(box_end(box, 2), SIGKILL);
+        CHECK_INT(box_ask(box, "ps -eo args | grep -q '[s]leep'"), 1);
 }
 
-TEST(the_end_of_a_command_is_the_end_of_its_terminal)
+BOX_TEST(the_end_of_a_command_is_the_end_of_its_terminal, with_terminals)
 {
-        AUTO(box_done) struct box box = box_new_with(with_terminals);
         /* Somebody who holds on to it, out of the session's reach. */
         const char *const argv[] = {
                 "sh", "-c", "setsid sh -c 'trap \"\" HUP; exec sleep 1000' & sleep 0.1; exit 2", NULL};
-        int master = start(&box, 1, 0, argv);
-        CHECK_INT(box_end(&box, 1), 2 << 8);
+        int master = start(box, 1, 0, argv);
+        CHECK_INT(box_end(box, 1), 2 << 8);
         CHECK(at_end(master));
         close(master);
-        master = start(&box, 2, 0, argv);
-        box_signal(&box, SIGKILL, 2);
-        CHECK_INT(box_end(&box, 2), SIGKILL);
+        master = start(box, 2, 0, argv);
+        box_signal(box, SIGKILL, 2);
+        CHECK_INT(box_end(box, 2), SIGKILL);
         CHECK(at_end(master));
         close(master);
 }
 
-TEST(several_terminals_do_not_meet)
+BOX_TEST(several_terminals_do_not_meet, with_terminals)
 {
-        AUTO(box_done) struct box box = box_new_with(with_terminals);
         const char *const argv[] = {"sh", "-c", "tty; read -r l; echo got $l", NULL};
         int masters[8];
         for (uint32_t i = 0; i < 8; i++)
-                masters[i] = start(&box, i + 1, 0, argv);
+                masters[i] = start(box, i + 1, 0, argv);
         for (uint32_t i = 0; i < 8; i++) {
                 char text[20];
                 snprintf(text, sizeof text, "/dev/pts/%u\r\n", i);
@@ -202,16 +195,15 @@ TEST(several_terminals_do_not_meet)
                 type(masters[i], text);
                 snprintf(text, sizeof text, "got line%u", i);
                 CHECK(read_until(masters[i], text, 5000));
-                CHECK_INT(box_end(&box, i + 1), 0);
+                CHECK_INT(box_end(box, i + 1), 0);
                 close(masters[i]);
         }
 }
 
-TEST(terminals_made_inside_work_and_typing_for_others_does_not)
+BOX_TEST(terminals_made_inside_work_and_typing_for_others_does_not, with_terminals)
 {
-        AUTO(box_done) struct box box = box_new_with(with_terminals);
         char out[200];
-        CHECK_INT(box_run(&box,
+        CHECK_INT(box_run(box,
                           "python3 -c '\n"
                           "import pty, os, sys\n"
                           "m, s = pty.openpty()\n"
@@ -227,17 +219,16 @@ TEST(terminals_made_inside_work_and_typing_for_others_does_not)
                                     "  try: fcntl.ioctl(0, r, b'x' * 8); print('done')\n"
                                     "  except OSError as e: print('refused', e.errno)\n",
                                     NULL};
-        int master = start(&box, 1, 0, argv);
+        int master = start(box, 1, 0, argv);
         CHECK(read_until(master, "refused 1\r\nrefused 1\r\nrefused 1\r\n", 5000));
-        CHECK_INT(box_end(&box, 1), 0);
+        CHECK_INT(box_end(box, 1), 0);
         close(master);
 }
 
-TEST(no_sandbox_takes_all_terminals)
+BOX_TEST(no_sandbox_takes_all_terminals, with_terminals)
 {
-        AUTO(box_done) struct box box = box_new_with(with_terminals);
         char out[100];
-        CHECK_INT(box_run(&box,
+        CHECK_INT(box_run(box,
                           "python3 -c '\n"
                           "import os\n"
                           "n = 0\n"
@@ -250,24 +241,22 @@ TEST(no_sandbox_takes_all_terminals)
         CHECK_INT(atoi(out), 256);
 }
 
-TEST(alone_on_a_terminal_too)
+BOX_TEST(alone_on_a_terminal_too, with_terminals)
 {
-        AUTO(box_done) struct box box = box_new_with(with_terminals);
         const char *const argv[] = {"sh", "-c", "tty; exit 4", NULL};
-        int master = start(&box, 1, INIT_FINAL, argv);
+        int master = start(box, 1, INIT_FINAL, argv);
         CHECK(read_until(master, "/dev/pts/0\r\n", 5000));
-        CHECK_INT(box_end(&box, 1), 4 << 8);
+        CHECK_INT(box_end(box, 1), 4 << 8);
         CHECK(at_end(master));
         close(master);
 }
 
-TEST(what_cannot_be_started_on_a_terminal_says_why)
+BOX_TEST(what_cannot_be_started_on_a_terminal_says_why, with_terminals)
 {
-        AUTO(box_done) struct box box = box_new_with(with_terminals);
         const char *const argv[] = {"/nonexistent", NULL};
         const int fds[] = {0, 1, 2};
-        box_spawn_in(&box, 1, INIT_TERMINAL, "/workspace", argv, NULL, 0);
-        CHECK_INT(box_end(&box, 1), -ENOENT);
-        box_spawn_in(&box, 1, INIT_TERMINAL, "/workspace", argv, fds, 3);
-        CHECK_INT(box_end(&box, 1), -EPROTO);
+        box_spawn_in(box, 1, INIT_TERMINAL, "/workspace", argv, NULL, 0);
+        CHECK_INT(box_end(box, 1), -ENOENT);
+        box_spawn_in(box, 1, INIT_TERMINAL, "/workspace", argv, fds, 3);
+        CHECK_INT(box_end(box, 1), -EPROTO);
 }

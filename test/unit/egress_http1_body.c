@@ -1,5 +1,4 @@
 /* Where the bodies of HTTP/1 requests end, so that what follows is a request for us as for the server. */
-
 #include "egress/http1.h"
 #include "test.h"
 

@@ -1,5 +1,4 @@
 /* The timers of the egress process's loop, by a clock of the test's own; and its turns. */
-
 #include "base/clock.h"
 
 static int64_t now = 5000000000;
