@@ -51,7 +51,7 @@ def no_daemon_says_how_to_start_one():
 
 
 @test
-def a_socket_that_nobody_serves_is_no_daemon():
+def a_socket_without_a_listener_is_no_daemon():
     with Fake(None) as server:
         pass
     refused(cella(["ls"], env=server.env), 125, "no daemon at", "cella serve")
@@ -86,7 +86,7 @@ def a_key_with_a_line_break_is_not_sent():
 
 
 @test
-def errors_are_told_in_the_daemons_words():
+def errors_are_shown_in_the_words_of_the_daemon():
     r, _ = against(error(404, "not_found", "no such sandbox", "cella ls lists them"), "rm", SBX)
     expect(r, rc=125, out="", err="cella: no such sandbox; cella ls lists them\n")
 
@@ -111,7 +111,7 @@ def errors_are_json_where_json_was_asked_for():
 
 
 @test
-def an_error_without_words_tells_its_status():
+def an_error_without_a_message_shows_its_status():
     for body in (b"", b"<html>", b"[]", b'{"error": 1}', b'{"error": {"message": 1}}'):
         r, _ = against(answer(body, 503), "ls")
         refused(r, 125, "503")
@@ -317,7 +317,7 @@ def exec_passes_output_on_as_it_comes():
 
 
 @test
-def exec_exit_status_tells_why_it_ended():
+def exec_exit_status_shows_why_it_ended():
     cases = [("timeout", 143, 124), ("memory_limit", 137, 137), ("signaled", 139, 139), ("cpu_limit", 137, 137),
              ("exited", 255, 255), ("interrupted", None, 125), ("exited", "junk", 125), ("exited", 99999, 125)]
     for status, code, expected in cases:
@@ -422,7 +422,7 @@ def exec_in_the_background_prints_the_pid():
 
 
 @test
-def exec_tells_an_error_that_came_late():
+def exec_shows_an_error_that_came_late():
     r, _ = against(events(output("stdout", b"x"), event("error", {"error": {"kind": "internal", "message": "bug 7"}})), "exec", SBX, "--", "x")
     expect(r, rc=125, out="x", err="cella: bug 7\n")
 
@@ -464,7 +464,7 @@ test(lambda: signalled(signal.SIGTERM), name="sigterm_closes_the_connection_of_e
 
 
 @test
-def exec_ends_when_nobody_reads():
+def exec_ends_if_its_output_has_no_reader():
     def flood(request, connection):
         yield head(200, Content_Type="text/event-stream")
         while True:
@@ -633,7 +633,7 @@ def logs_since_a_while_ago():
 
 
 @test
-def logs_verify_tells_the_verdict():
+def logs_verify_shows_the_verdict():
     r, _ = against(answer({"rows": 7, "ok": True, "first_bad": None, "why": None}), "logs", "--verify")
     expect(r, out="ok: 7 rows, the chain is whole\n")
     r, _ = against(answer({"rows": 7, "ok": False, "first_bad": 3, "why": "row \x1b3 was changed"}), "logs", "--verify")
@@ -766,7 +766,7 @@ def cp_of_what_is_not_there_is_an_error():
 
 
 @test
-def cp_refused_in_the_middle_tells_why():
+def cp_refused_in_the_middle_shows_the_reason():
     class Early(Fake):
         def serve(self, sock):
             connection = fake.Connection(sock)

@@ -98,7 +98,7 @@ def a_context_from_start_to_end(d, s):
 
 
 @test(users=["root"], settings=PATIENT)
-def what_a_short_run_used_is_counted_with_it(d, s):
+def the_usage_of_a_short_run_is_counted(d, s):
     """The kernel charges a process that runs at ticks and when it sleeps: the answer comes before either."""
     for runtime, code in (("python3", "print(1)"), ("node", "console.log(1)"), ("bash", "echo 1")):
         c = context(d, s, runtime)

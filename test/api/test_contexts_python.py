@@ -21,7 +21,7 @@ def error(r):
 
 
 @test(settings=PATIENT)
-def a_form_whose_type_cannot_be_sent_is_left_out(d, c):
+def a_result_with_an_invalid_mime_type_is_left_out(d, c):
     r = ok(run(d, c, "display({'text/html; charset=utf-8': 'x', 'text/x\\t': 'x', 'text/html': 'h'}, raw=True)"))
     same(forms(r), {"text/html": "h", "text/plain": ""}, "displayed")
     r = ok(run(d, c, "class B:\n    def _repr_mimebundle_(self, **_): return {'text/hé': 'x', 'text/html;q=1': 'h'}\n"
@@ -30,7 +30,7 @@ def a_form_whose_type_cannot_be_sent_is_left_out(d, c):
 
 
 @test(settings=PATIENT)
-def what_a_thread_shows_too_late_is_printed(d, c):
+def output_that_a_thread_displays_after_the_run_is_printed(d, c):
     ok(run(d, c, "import threading, time\nclass S:\n    def _repr_html_(s): time.sleep(.3); return 'h'\n"
                  "    def __repr__(s): return 'slow'\nthreading.Thread(target=lambda: display(S())).start()"))  # fmt: skip
     time.sleep(0.6)
@@ -84,7 +84,7 @@ def a_child_born_while_it_shows_something(d, c):
 
 
 @test(settings=PATIENT)
-def errors_that_do_not_want_to_be_told(d, c):
+def exceptions_that_cannot_be_formatted_are_reported(d, c):
     r = run(d, c, "import dataclasses, sys\n@dataclasses.dataclass(frozen=True)\nclass E(Exception):\n    x: int\nraise E(1)")
     same(error(r)[0], "E", "a frozen one")
     ensure("line 5" in r["error"]["traceback"] and r["error"]["traceback"] == r["stderr"], "traceback", r)

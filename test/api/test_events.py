@@ -112,7 +112,7 @@ def a_comment_comes_every_fifteen_seconds(d):
 
 
 @test
-def a_reader_that_is_slow_holds_up_nobody(d, s):
+def a_slow_reader_delays_no_other_client(d, s):
     body = {"runtime": "sh", "code": "yes slow | head -c 20000000"}
     with d.events("POST", f"/v1/sandboxes/{s}/exec", body) as e:
         e.wait("start")

@@ -114,7 +114,7 @@ def files_are_written_before_the_run(d):
 
 
 @test
-def what_came_with_the_request_is_no_change_however_little_time_passed():
+def files_of_the_request_are_no_changes_however_little_time_passed():
     """Files are stamped with a clock that goes in steps, and since Linux 6.13 with a finer one where somebody looks."""
 
     def changes(r):
@@ -171,7 +171,7 @@ def statuses_tell_the_true_cause(d):
 
 
 @test(users=["root"])
-def what_was_used_is_told_also_of_what_is_killed(d):
+def usage_is_reported_for_killed_runs_too(d):
     """Nobody inside is left to tell, and those it had waited for are gone."""
     stay = "import os, resource, signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
     burn = "while time.process_time() < 0.2: pass\n"
@@ -375,7 +375,7 @@ def a_runtime_or_command_that_is_not_there(d):
 
 
 @test
-def a_directory_that_is_not_there_is_told(d):
+def a_missing_directory_is_reported(d):
     a = d.request("POST", "/v1/exec", {"runtime": "sh", "code": "x", "cwd": "/no/where"})
     ensure(400 <= a.status < 500 and "/no/where" in a.text, "the answer", a)
 
@@ -460,7 +460,7 @@ def detached_goes_on_without_its_client(d):
 
 
 @test
-def a_half_sent_request_holds_up_nobody(d):
+def a_half_sent_request_delays_no_other_client(d):
     with d.socket() as s:
         s.sendall(b"POST /v1/exec HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")
         same(d.exec("sh", "echo others")["stdout"], "others\n", "others")

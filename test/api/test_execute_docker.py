@@ -207,7 +207,7 @@ def image_is_pulled_when_it_is_asked_for():
 
 
 @test(users=("root",))
-def who_goes_away_during_a_pull_leaves_nothing_behind():
+def a_client_that_leaves_during_a_pull_leaves_nothing():
     image, go = shell_image(), threading.Event()
     with registry_fake.Fake({"slow:1": image}) as registry, Daemon(settings=allows(registry)) as d:
         registry.rule("/blobs/" + image.layers[0]["digest"], lambda request: go.wait(30) and False)

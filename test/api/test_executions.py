@@ -65,7 +65,7 @@ def lists_filters_and_pages(d, s):
 
 
 @test(settings={"sandboxes": {"max": 1}})
-def what_is_cancelled_before_it_began_is_found(d):
+def an_execution_cancelled_in_the_queue_is_found(d):
     first, second = (d.post("/v1/exec", {"runtime": "sh", "code": "sleep 20", "detach": True}, 202)["id"] for _ in range(2))
     until(lambda: d.get("/v1/health")["sandboxes"]["waiting"] == 1, 20, "one that waits")
     for id_ in (second, first):

@@ -54,7 +54,7 @@ def listed():
 
 
 @test
-def an_image_is_pulled_listed_told_about_and_removed():
+def an_image_is_pulled_listed_inspected_and_removed():
     prepare()
     r = image("pull", "fake/ok:1", "--platform", "linux/arm64")
     same(r.rc, 0, "exit status", r)
@@ -94,7 +94,7 @@ def called_wrongly_it_says_how():
 
 
 @test
-def what_cella_image_says_is_checked_and_shown_safely():
+def messages_of_cella_image_are_checked_and_escaped():
     prepare()
     for what in ("nonsense", "array", "long", "endless", "event", "id", "image", "layer", "negative", "deep"):
         refused(image("pull", f"x/{what}"), 125, "cella-image sent an invalid message")

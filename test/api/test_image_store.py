@@ -141,7 +141,7 @@ def an_image_is_pulled_with_events_and_found_by_its_name():
 
 
 @test
-def two_who_pull_the_same_image_share_one_job_that_ends_with_the_last():
+def two_pulls_of_one_image_share_a_job_until_the_last_client_leaves():
     install()
     with Daemon(settings=ANY) as d:
         body, store = {"pull": "fake/slow:1"}, Store(d)
@@ -401,7 +401,7 @@ def an_upload_that_is_cut_off_is_no_image():
 
 
 @test
-def who_may_and_which_registries():
+def rights_and_registries_are_checked():
     install()
     with Daemon() as d:
         keys = {name: d.ok("POST", "/v1/keys", {"name": name, "capabilities": may}, status=201, unix=True)["key"] for name, may in (("runs", ["sandbox.exec"]), ("brings", ["images"]))}
@@ -445,7 +445,7 @@ def requests_and_settings_are_checked():
 
 
 @test
-def without_cella_image_one_is_told_so():
+def a_missing_cella_image_is_reported():
     not_installed()
     install(fake=False)
     with Daemon(settings=ANY) as d:
@@ -524,7 +524,7 @@ def mark(d, image):
 
 
 @test(settings={"images": {"pull": "never"}})
-def who_pins_an_image_by_its_id_gets_that_one(d):
+def an_image_pinned_by_its_id_is_used(d):
     first, second = (upload(d, name, programs_tar(name))[1]["id"] for name in ("base", "other"))
     for name in (first, "sha256:" + first, first[:12], "python@sha256:" + "1" * 64):
         status, answer = upload(d, name, root_tar(10))

@@ -271,7 +271,7 @@ def a_python_that_cannot_be_a_template_is_run_plainly_and_the_pool_says_why(d):
 
 
 @test(users=["root"])
-def a_shell_that_cannot_wait_is_told_of():
+def a_shell_that_cannot_be_pooled_is_reported():
     static = next((p for p in ("/sbin/ldconfig.real", "/sbin/ldconfig") if os.path.exists(p) and "statically" in ldd(p)), None)
     if not static:
         raise support.Skip("no static program on this machine")

@@ -129,7 +129,7 @@ def the_quota_of_a_key_is_its_own(d):
 
 
 @test
-def what_is_another_keys_is_not_there(d):
+def objects_of_another_key_are_not_found(d):
     a, b = d.new_key("a")["key"], d.new_key("b")["key"]
     auditor = d.new_key("auditor", capabilities=["audit"])["key"]
     s = d.sandbox(key=a)
@@ -179,7 +179,7 @@ def foreign_hosts_and_origins_are_refused(d):
 
 
 @test
-def what_a_foreign_page_loads_without_an_origin_is_refused(d):
+def requests_of_foreign_pages_without_an_origin_are_refused(d):
     r = d.exec("sh", "echo secret")
     for site in ("cross-site", "same-site", "", "Same-Origin", "nonesuch"):
         for target in ("/v1/executions?text=secret", f"/v1/executions/{r['id']}", "/v1/executions/verify", "/v1/events", "/v1/health", "/metrics", "/mcp", "/nowhere"):
@@ -259,7 +259,7 @@ def it_listens_to_the_network_only_with_keys():
 
 
 @test
-def who_may_look_at_executions_of_others_may_not_end_them(d):
+def reading_executions_of_others_does_not_allow_ending_them(d):
     one, two = (d.new_key(n, capabilities=["sandbox.exec", "audit"])["key"] for n in ("one", "two"))
     id_ = d.post("/v1/exec", {"runtime": "sh", "code": "sleep 20", "detach": True}, 202, key=one)["id"]
     same(d.get(f"/v1/executions/{id_}", key=two)["status"], "running", "seen by another key with audit")
@@ -270,7 +270,7 @@ def who_may_look_at_executions_of_others_may_not_end_them(d):
 
 
 @test(settings={"sandboxes": {"queue_max": 2, "max": 10}})
-def a_key_that_fills_the_queue_takes_nobody_else_s_room(d):
+def a_key_that_fills_the_queue_leaves_room_for_other_keys(d):
     greedy, other = d.new_key("greedy", sandboxes_max=1)["key"], d.new_key("other")["key"]
     for _ in range(3):  # one runs, two wait for it
         d.post("/v1/exec", {"runtime": "sh", "code": "sleep 60", "detach": True}, 202, key=greedy)

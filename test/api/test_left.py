@@ -44,7 +44,7 @@ def leave(d, *clients):
 
 
 @test(users=["root"], settings={"pools": [], "sandboxes": {"spare": 0}})
-def a_sandbox_whose_creator_left_is_removed(d):
+def a_sandbox_is_removed_if_the_client_leaves_during_its_creation(d):
     with stopped([d.process.pid]):  # the keeper, which creates sandboxes
         client = ask(d, "POST", "/v1/sandboxes", {})
         id_ = until(lambda: [s["id"] for s in d.get("/v1/sandboxes")["sandboxes"]], LIMIT, "the sandbox")[0]
@@ -56,7 +56,7 @@ def a_sandbox_whose_creator_left_is_removed(d):
 
 
 @test(users=["root"], settings={"pools": [], "sandboxes": {"spare": 0}})
-def a_process_whose_starter_left_is_cancelled(d, s):
+def a_process_is_cancelled_if_the_client_leaves_during_its_start(d, s):
     processes = f"/v1/sandboxes/{s}/processes"
     with without_answers(d):
         client = ask(d, "POST", processes, {"command": ["sleep", "1000"]})
@@ -70,7 +70,7 @@ def a_process_whose_starter_left_is_cancelled(d, s):
 
 
 @test(users=["root"], settings={"pools": [], "sandboxes": {"spare": 0}})
-def a_file_request_whose_client_left_leaves_the_sandbox_as_it_was(d, s):
+def a_file_request_of_a_client_that_left_does_not_change_the_sandbox(d, s):
     d.put(s, "a", "1")
     files = f"/v1/sandboxes/{s}/files"
     with without_answers(d):

@@ -117,7 +117,7 @@ def events_end_with_the_right_to_them(d):
 
 
 @test
-def watchers_are_bounded_and_one_that_does_not_read_holds_up_nobody(d):
+def watchers_are_bounded_and_a_slow_one_delays_no_other(d):
     slow = d.socket()
     slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     slow.sendall(f"GET /v1/events?topics=monitor,executions HTTP/1.1\r\nHost: 127.0.0.1:{d.port}\r\n\r\n".encode())
@@ -145,7 +145,7 @@ def watchers_are_bounded_and_one_that_does_not_read_holds_up_nobody(d):
 
 
 @test(users=["root"], settings={"pools": []})  # who may see what the server reads
-def nothing_is_worked_out_when_nobody_watches(d):
+def nothing_is_computed_without_a_watcher(d):
     server = d.server_pid()
 
     def reads(seconds):
@@ -292,7 +292,7 @@ def a_key_that_is_removed_takes_what_lasts_with_it(d):
 
 
 @test
-def what_is_typed_after_a_key_was_removed_is_not_heard(d):
+def terminal_input_after_the_removal_of_its_key_is_ignored(d):
     d.new_key("other")
     k = d.new_key("k", capabilities=["sandbox.exec", "sandbox.manage"])
     s = d.sandbox(key=k["key"])

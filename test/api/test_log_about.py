@@ -25,7 +25,7 @@ def last(d, **kwargs):
 
 
 @test
-def a_row_tells_where_it_ran_and_with_what(d):
+def a_row_has_key_engine_arguments_and_hashes_of_the_input(d):
     k = d.new_key("ci")
     r = d.post("/v1/exec", {"runtime": "python3", "code": "import sys; print(sys.argv[1:])", "args": ["a", "--b=c d"], "stdin": "typed", "cwd": "/workspace",
                             "env": {"COLOUR": "red-value", "SIZE": "large-value"}, "files": {"in/x.csv": "1,2\n", "y": {"base64": "AAE="}}}, key=k["key"])  # fmt: skip
@@ -83,7 +83,7 @@ def secrets_do_not_get_into_the_log():
 
 
 @test
-def what_is_long_is_cut_and_counted(d):
+def long_output_is_truncated_and_counted(d):
     args = ["a" * 10000, *(f"arg-{i}" for i in range(900))]
     files = {f"dir/{'n' * 100}-{i}": str(i) for i in range(200)}
     d.post("/v1/exec", {"runtime": "sh", "code": "true", "args": args, "files": files, "env": {f"VARIABLE_{i}": "x" for i in range(900)}, "stdin": "s" * 300000})

@@ -85,7 +85,7 @@ def an_execution_is_in_the_log_before_its_code_runs(d):
 
 
 @test(users=("root",), timeout=60)
-def what_runs_in_a_sandbox_is_in_the_log_before_it_runs(d):
+def an_execution_in_a_sandbox_is_logged_before_it_runs(d):
     shell, python = {"runtime": "sh", "code": LEAVE_MARK["sh"]}, {"runtime": "python3", "code": LEAVE_MARK["python3"]}
     killed_at_first_effect(d, post(d, f"/v1/sandboxes/{d.sandbox()}/exec", shell))
     killed_at_first_effect(d, post(d, f"/v1/sandboxes/{d.sandbox()}/exec", python))
@@ -99,14 +99,14 @@ def what_runs_in_a_sandbox_is_in_the_log_before_it_runs(d):
 
 
 @test(users=("root",), timeout=60)
-def what_tools_run_is_in_the_log_before_it_runs(d):
+def an_execution_by_a_tool_is_logged_before_it_runs(d):
     killed_at_first_effect(d, post(d, "/v1/tools/sandbox.exec", {"runtime": "sh", "code": LEAVE_MARK["sh"], "timeout_ms": 60000}))
     killed_at_first_effect(d, post(d, "/v1/tools/execute_shell", {"command": LEAVE_MARK["sh"]}))
     killed_at_first_effect(d, post(d, "/v1/tools/execute_python", {"code": LEAVE_MARK["python3"]}))
 
 
 @test(users=("root",), timeout=60)
-def what_runs_on_the_host_or_in_a_directory_of_the_host_is_in_the_log_before_it_runs():
+def an_execution_on_the_host_or_its_directories_is_logged_before_it_runs():
     root = os.path.join(support.home, "agents")
     place = os.path.join(root, "one")
     os.makedirs(place)

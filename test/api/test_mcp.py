@@ -123,7 +123,7 @@ def pictures_are_pictures(d):
 
 
 @test
-def output_is_told_while_it_comes(d):
+def output_is_streamed_while_it_is_written(d):
     for c in both(d):
         for token in ("a", 7):
             params = {"name": "execute_shell", "arguments": {"command": "for i in 1 2 3; do echo line $i; sleep 0.2; done"},
@@ -497,7 +497,7 @@ def refused(d, body, status, code, headers=None, ident=None):
 
 
 @test
-def what_is_no_message_is_refused(d):
+def invalid_messages_are_refused(d):
     for body in (b"", b"{", b"nonsense", b'{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}', b"\xff\xfe", b'{"a":' * 5000, b"[" * 100000,
                  b'{"id":123456789012345678901234567890}', b'"\\ud800"'):  # fmt: skip
         refused(d, body, 400, -32700)

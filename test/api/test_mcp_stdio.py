@@ -70,7 +70,7 @@ def both_eras_on_one_stream():
 
 
 @test
-def what_was_asked_for_is_answered_after_the_end_of_input():
+def requests_are_answered_after_the_end_of_input():
     lines = [{"jsonrpc": "2.0", "id": i, "method": "tools/call", "params": {"name": "execute_shell", "arguments": {"command": f"sleep 0.{i}; echo {i}"}}} for i in range(1, 6)]
     text = "\n".join(map(json.dumps, lines))  # without a last line break
     p = support.spawn("mcp", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -155,7 +155,7 @@ def it_ends_when_its_client_is_gone():
 
 
 @test
-def what_was_left_by_one_that_was_killed_with_its_keeper_is_swept():
+def leftovers_of_a_run_killed_with_its_keeper_are_removed():
     c = Stdio()
     c.ask("ping")
     tree = descendants(c.process.pid)

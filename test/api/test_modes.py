@@ -63,7 +63,7 @@ def each_mode_for_risky_and_harmless_code(d):
 
 
 @test(settings={"mode": "off"})
-def what_lives_on_is_always_a_sandbox(d):
+def sessions_contexts_and_sandboxes_always_use_a_sandbox(d):
     same(where(run(d, HARMLESS, session="s")), "native", "a session")
     same(where(run(d, HARMLESS, agent="a")), "native", "an agent")
     same(where(run(d, HARMLESS, scope="shared")), "native", "a shared one")
@@ -79,7 +79,7 @@ def what_lives_on_is_always_a_sandbox(d):
 
 
 @test(settings={"mode": "off"})
-def the_isolation_that_is_told_is_what_there_is(d):
+def the_reported_isolation_is_the_actual_one(d):
     for _ in range(2):
         r = run(d, "import os\nprint(os.getuid(), os.getcwd(), os.path.exists('/proc/1/comm'), open('/proc/1/comm').read().strip())\nprint(len(os.listdir('/etc')))")
         i = r["isolation"]
@@ -164,7 +164,7 @@ def the_daemons_end_ends_what_runs_there(d):
 
 
 @test
-def only_who_may_change_settings_changes_the_mode(d):
+def the_mode_needs_the_right_to_change_settings(d):
     key = d.new_key(capabilities=ALL)["key"]
     for method in ("PATCH", "PUT"):
         d.refused("access_denied", method, "/v1/settings", {"mode": "off"}, "access denied: settings", key=key)

@@ -76,7 +76,7 @@ def waiting_pids(d):
 
 
 @test(settings={"sandboxes": {"spare": 2}, "pools": [{**PYTHON, "size": 0}]})
-def what_no_pool_serves_gets_a_spare_sandbox(d):
+def requests_without_a_pool_get_a_spare_sandbox(d):
     until(lambda: look(d)["waits"] == "template", 20, "a template")
     for i, request in enumerate(({"runtime": "python3", "code": "print(1)"}, {"command": ["echo", "1"]},
                                  {"runtime": "sh", "code": "cat f", "files": {"f": "1\n"}})):  # fmt: skip
@@ -94,7 +94,7 @@ def what_no_pool_serves_gets_a_spare_sandbox(d):
 
 
 @test(users=("root",), settings={"sandboxes": {"spare": 1}, "pools": []})  # who has no control groups is refused what they would have to enforce
-def what_is_wanted_again_gets_spare_sandboxes_too(d):
+def repeated_requests_with_other_limits_get_spare_sandboxes(d):
     def others(d):
         return [p for p in d.get("/v1/pools")["pools"] if not p["runtime"] and p["limits"]["processes"] != 64]
 
@@ -253,7 +253,7 @@ def code_that_exits_with_any_number_runs_once(d):
 
 
 @test(settings={"pools": [PYTHON, SHELL]})
-def a_path_on_which_there_is_no_interpreter_is_told_also_when_one_waits(d):
+def a_path_without_the_interpreter_is_reported_even_if_a_pooled_one_waits(d):
     for runtime in ("python3", "sh"):
         full(d, runtime)
         d.refused("runtime_not_found", "POST", "/v1/exec", {"runtime": runtime, "code": "exit", "env": {"PATH": "/nonexistent"}})
@@ -296,7 +296,7 @@ def a_pool_that_is_made_smaller_while_it_fills_ends_at_its_size(d):
 
 
 @test
-def a_preload_that_is_missing_is_told_and_the_code_still_runs(d):
+def a_missing_preload_is_reported_and_the_code_still_runs(d):
     for module in ("no_such_module", "no such;module", "..x"):
         configure(d, {**PYTHON, "preload": ["json", module]})
         p = until(lambda: (p := look(d))["problem"] and p, 20, "a problem")
@@ -334,7 +334,7 @@ def other_limits_do_not_come_from_the_pool_and_hold(d):
 
 
 @test
-def what_a_pooled_one_used_is_the_codes_alone(d):
+def the_usage_of_a_pooled_execution_is_that_of_the_code(d):
     """Init reads the clock of one that says that it ends; what it used to get ready is not the code's."""
     configure(d, PYTHON, SHELL, {"runtime": "node", "size": 1})
     for runtime, code in (("python3", "print(1)"), ("node", "console.log(1)"), ("sh", "echo 1")):
@@ -788,7 +788,7 @@ def code_that_lies_about_its_end_is_ended(d):
 
 
 @test(settings={"pools": [PYTHON, SHELL]})
-def nobody_speaks_for_an_interpreter_that_cannot_announce_its_end(d):
+def code_cannot_forge_the_end_of_a_pooled_interpreter(d):
     code = SAY_THE_END + "say(7, os.getppid()); say(7, 2); say(7); print('on')"
     r = fresh(d, "python3", code)
     same((r["status"], r["exit_code"], r["stdout"]), ("exited", 0, "on\n"), "in a fresh one")
@@ -798,7 +798,7 @@ def nobody_speaks_for_an_interpreter_that_cannot_announce_its_end(d):
 
 
 @test(settings={"pools": [PYTHON]})
-def what_is_left_behind_is_ended_before_the_answer(d):
+def remaining_processes_are_ended_before_the_answer(d):
     r = pooled(d, "python3", "import os, time\nif os.fork() == 0:\n    time.sleep(0.05); open('late', 'w'); time.sleep(60)\nprint(1)")
     same((r["exit_code"], r["stdout"], r["files"]), (0, "1\n", []), "a child")
     r = pooled(d, "python3", "import threading, time\nthreading.Thread(target=lambda: (time.sleep(0.1), print('late'))).start()")

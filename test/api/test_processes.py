@@ -115,7 +115,7 @@ def output_is_followed_again_and_again(d, s):
 
 
 @test
-def what_was_lost_is_told(d, s):
+def lost_rows_are_reported(d, s):
     p = start(d, s, "head -c 100000 /dev/zero | tr '\\0' x; echo; echo end", limits={"output_bytes": 1000})
     until(lambda: not d.get(at(s, p, "/output"))["running"], 20, "its end")
     out = d.get(at(s, p, "/output"))
@@ -142,7 +142,7 @@ def a_timeout_of_its_own_and_children(d, s):
 
 
 @test
-def input_that_nobody_reads_is_429(d, s):
+def too_much_unread_input_is_429(d, s):
     p = start(d, s, "sleep 100")
     for _ in range(4):
         a = d.request("POST", at(s, p, "/stdin"), b"x" * (1 << 20))

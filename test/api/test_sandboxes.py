@@ -102,7 +102,7 @@ def several_at_once_do_not_hurt_each_other(d, s):
 
 
 @test
-def what_an_execution_leaves_running_ends_with_it(d, s):
+def processes_left_by_an_execution_end_with_it(d, s):
     seconds = support.nonce_seconds()
     r = d.exec("sh", f"setsid sleep {seconds} >/dev/null 2>&1 & echo started", s)
     same(r["stdout"], "started\n", "stdout")
@@ -154,7 +154,7 @@ def limits_that_cannot_be_had_are_refused(d):
 
 
 @test(users=["root"])
-def a_paused_one_that_is_told_to_stop_ends():
+def a_signal_to_a_paused_sandbox_takes_effect_after_resume():
     with Daemon() as d:
         s = d.sandbox()
         seconds = support.nonce_seconds()
@@ -385,7 +385,7 @@ def an_agents_directory_is_its_workspace(d):
 
 
 @test
-def what_changes_in_an_agents_directory_is_told_and_what_was_sent_is_not(d):
+def changes_in_an_agents_directory_are_reported_without_uploaded_files(d):
     """Its files may be stamped by any clock (test_exec.py has the same for a sandbox's own)."""
     workspace_root(d)
     for i in range(15):
@@ -456,7 +456,7 @@ def pausing(d, sandbox):
 
 
 @test(users=["root"])
-def a_pause_whose_client_left_is_nobody_s(d):
+def a_pause_of_a_client_that_left_does_no_harm(d):
     # The keeper stands still: its answers come when everything else has happened already.
     for _ in range(3):
         id_ = d.sandbox()

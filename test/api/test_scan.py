@@ -24,7 +24,7 @@ def rules(r):
 
 
 @test
-def findings_are_told_only_where_there_are_some(d):
+def findings_are_reported_only_where_there_are_some(d):
     for more in ({}, {"cwd": "/tmp"}, {"session": "s"}):
         r = d.exec("python3", WARNED, **more)
         same((r["stdout"], r["status"], r["scan"]["language"], r["scan"]["severity"]), ("ran\n", "exited", "python", "medium"), f"{more}")
@@ -155,7 +155,7 @@ def a_scan_ends_when_its_client_goes_away():
 
 
 @test(settings={"scan": {"action": "block"}})
-def what_waits_for_the_scanner_can_be_given_up(d):
+def a_request_that_waits_for_the_scanner_can_be_cancelled(d):
     slow = "a=[" * 20000
     body = {"runtime": "python3", "code": slow}
     for target in ("/v1/exec", f"/v1/sandboxes/{d.sandbox()}/exec"):

@@ -151,7 +151,7 @@ def every_form_is_masked_however_it_is_cut(d):
 
 
 @test
-def what_is_not_output_is_masked_too(d):
+def secrets_in_file_names_and_errors_are_masked(d):
     put(d, value="not-a-host-8x7y6z")
     value = "not-a-host-8x7y6z"
     r = d.post("/v1/exec", request(SHOW + "open('f-' + v + '.txt', 'w').write('1')\nopen('ordinary', 'w')"))

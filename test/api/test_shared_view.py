@@ -107,7 +107,7 @@ def a_shared_view_without_nodes_of_its_own_looks_the_same():
 
 
 @test(users=["root"])
-def what_not_everybody_may_read_is_not_copied():
+def files_that_are_not_world_readable_are_not_copied():
     """Whoever builds a view may read it.  A file of the daemon's own mount namespace stands for the host's."""
     with tempfile.TemporaryDirectory() as where:
         secret = os.path.join(where, "cache")
@@ -151,7 +151,7 @@ print([p + "/" + n for p in ("/tmp", "/dev/shm", "/run", "/workspace") for n in 
 
 
 @test(users=["root"])
-def what_lies_under_dev_shm_cannot_be_reached(d):
+def files_below_dev_shm_cannot_be_reached(d):
     """The tmpfs with all that the code may write is attached there, and covered."""
     code = r"""
 import ctypes, os
@@ -250,7 +250,7 @@ ON_THE_NETWORK = {
 
 
 @test(users=["root"], settings={"sandboxes": {"spare": 0}, "pools": [{"runtime": "python3", "size": 0}]})
-def what_was_done_on_a_network_is_not_seen_by_the_next(d):
+def a_reused_network_namespace_shows_no_earlier_traffic(d):
     """A namespace in which nothing was counted is given to the next sandbox; this one must find it as new."""
     where = "import os; print(os.readlink('/proc/self/ns/net'))"
     seen = [d.exec("python3", where)["stdout"] for _ in range(60)]
@@ -286,7 +286,7 @@ OF_A_USER = {
 
 
 @test(users=["root"])
-def a_user_namespace_that_serves_again_has_nothing_of_the_last():
+def a_reused_user_namespace_has_nothing_of_the_last_sandbox():
     """It goes with the control groups and the uid of a sandbox that is dead, and only there are such groups."""
     again = not os.path.exists("/sys/fs/cgroup/cgroup.controllers")
     where = "import os; print(os.readlink('/proc/self/ns/user'))"

@@ -85,7 +85,7 @@ WRONG = [
 
 
 @test
-def what_a_network_setting_may_be(d):
+def network_settings_are_checked(d):
     s = d.get("/v1/settings")["network"]
     same(s, {"tier": "restricted", "allowed_domains": [], "blocked_domains": [], "allowed_private": [], "connections": 256,
              "bytes_per_execution": 1 << 30, "idle_timeout_ms": 60000}, "the defaults")  # fmt: skip
@@ -100,7 +100,7 @@ def what_a_network_setting_may_be(d):
 
 
 @test(settings={"network": {"tier": "elevated"}, "pools": []})
-def what_a_request_s_network_may_be(d):
+def the_network_of_a_request_is_checked(d):
     code = {"runtime": "sh", "code": "echo x"}
     for body, parts in WRONG:
         name = next(iter(body))
@@ -180,7 +180,7 @@ def a_request_only_narrows():
 
 
 @test(users=["root"])
-def private_addresses_are_for_who_lists_them():
+def private_addresses_must_be_listed():
     names = ["private.example", "mixed.example", "meta.example", "loop.example", "lan.example"]
     with Internet() as net, Daemon({"network": {"tier": "elevated"}}) as d:
         got, r = reached(d, names)
@@ -198,7 +198,7 @@ def private_addresses_are_for_who_lists_them():
 
 
 @test(users=["root"])
-def what_was_refused_is_in_the_result_the_log_and_the_metrics():
+def refusals_are_in_the_result_the_log_and_the_metrics():
     with Internet() as net, Daemon({"network": STANDARD}) as d:
         found, r = fetch(d, ["http://ok.example/a", "http://evil.example/b"], ["--proxy"])
         same(found["http://ok.example/a"][0], 200, "an allowed name")
@@ -220,7 +220,7 @@ def what_was_refused_is_in_the_result_the_log_and_the_metrics():
 
 
 @test(users=["root"])
-def it_is_told_as_it_happens():
+def violations_are_sent_as_they_happen():
     code = FETCH + "\nimport time\ntime.sleep(30)\n"
     with Internet(), Daemon({"network": STANDARD}) as d:
         for body in ({"runtime": "python3", "code": code, "args": ["http://evil.example/"]},
@@ -254,7 +254,7 @@ def many_are_bounded():
 
 
 @test(users=["root"])
-def what_a_context_did_is_in_its_runs():
+def network_usage_of_a_context_is_in_its_runs():
     with Internet(), Daemon({"network": STANDARD}) as d:
         s = d.sandbox()
         target = f"/v1/sandboxes/{s}/contexts"
@@ -274,7 +274,7 @@ def what_a_context_did_is_in_its_runs():
 
 
 @test(users=["root"])
-def limits_that_were_survived_and_system_calls_are_told_too(d):
+def survived_limits_and_refused_calls_are_reported(d):
     fork = "import os, time\nfor i in range(40):\n    try:\n        if os.fork() == 0: time.sleep(5); os._exit(0)\n    except OSError: pass\nos._exit(0)\n"
     r = d.exec("python3", fork, limits={"processes": 10})
     v = [v for v in r["violations"] if v["target"] == "processes"]
@@ -341,7 +341,7 @@ def without_the_egress_process_nothing_is_open_until_it_is_back():
 
 
 @test(users=["root"], timeout=60)
-def a_stopped_egress_process_holds_nobody_up():
+def a_stopped_egress_process_delays_no_execution():
     with Internet(), Daemon({"network": STANDARD}) as d:
         s = d.sandbox()
         d.exec("sh", "true", sandbox=s)
@@ -601,7 +601,7 @@ def several_at_once_in_one_sandbox_have_their_own_counts():
 
 
 @test(users=["root"], timeout=60)
-def who_ends_at_once_is_counted_all_the_same():
+def traffic_just_before_the_end_is_counted():
     """Nobody is asked about executions that used no network; these did, a moment before their end."""
     lookup = r"printf '\0\1\1\0\0\1\0\0\0\0\0\0\4evil\7example\0\0\1\0\1' >/dev/udp/198.18.0.1/53"
     with Internet(), Daemon({"network": STANDARD}) as d:

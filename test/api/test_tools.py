@@ -251,7 +251,7 @@ def python_draws(d):
 
 
 @test
-def python_keeps_what_it_is_told_to_keep(d):
+def python_keeps_variables_in_a_context_and_files_in_a_session(d):
     call(d, "execute_python", code="x = 41; open('f', 'w').write('kept')", context="c")
     same(call(d, "execute_python", code="x + 1", context="c")["results"][0]["data"], "42", "a variable")
     r = call(d, "execute_python", code="open('f').read()", session="c")

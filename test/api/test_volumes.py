@@ -59,7 +59,7 @@ def the_limit_on_disk_holds_in_a_session():
 
 
 @test(users=["root"])
-def a_full_volume_is_told_though_some_room_came_back():
+def a_volume_that_was_full_is_reported_even_if_space_was_freed():
     """How much is free after a write was refused differs between kernels; here the code makes it more by itself."""
     need_volumes()
     with Daemon() as d:

@@ -32,7 +32,7 @@ def the_page_and_its_files_are_served_to_everyone_and_nothing_else_is(d):
 
 
 @test
-def me_tells_what_the_caller_may(d):
+def me_lists_the_rights_of_the_caller(d):
     me = d.get("/v1/me")
     same((me["owner"], me["key"], me["capabilities"], me["tier"]), (True, None, CAPABILITIES, "elevated"), "without keys")
     key = d.new_key(name="ci", capabilities=["files", "sandbox.exec"], tier="standard", limits={"processes": 5}, sandboxes_max=3)
@@ -63,7 +63,7 @@ def a_change_of_settings_made_with_others_in_view_changes_nothing(d):
 
 
 @test
-def checking_settings_tells_what_would_hold_and_changes_nothing(d):
+def checking_settings_returns_the_result_and_changes_nothing(d):
     before = d.get("/v1/settings")
     would = d.ok("PATCH", "/v1/settings?check=1", {"limits": {"processes": 9}, "mode": "selective"})
     same((would["limits"]["processes"], would["mode"]), (9, "selective"), "what would hold")

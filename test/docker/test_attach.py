@@ -154,7 +154,7 @@ def the_helper_killed_ends_its_containers_streams():
 
 
 @test(users=("root",), timeout=60)
-def cella_run_can_be_told_to_attach():
+def cella_run_can_attach_on_request():
     engine, home = need(ENGINE), support.here("state-docker")
     env = {**os.environ, "DOCKER_HOST": f"unix://{engine.socket}", "CELLA_STATE": support.here("state"), "CELLA_DOCKER_TRANSPORT": "attach"}
     r = support.cella(["run", "--engine", "docker", "--image", "tiny:1", "--", "sh", "-c", "cat; echo err >&2; seq 1 100000; exit 3"], env=env, timeout=60, input="in\n")
@@ -179,7 +179,7 @@ def answers(parts):
 
 
 @test(timeout=60)
-def a_stream_of_nonsense_is_told_and_nothing_is_left():
+def an_invalid_stream_is_reported_and_leaves_nothing():
     head = b"HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n"
     hello = bytes((1, 0, 0, 0, 0, 0, 0, 12)) + (1).to_bytes(4, "little") + 0x616C6C65.to_bytes(4, "little") + bytes(4)
     for *parts, said in (
@@ -263,7 +263,7 @@ def limits_hold_in_gvisor_or_are_refused(p):
 
 
 @gvisor
-def what_is_removed_ends_in_gvisor(p):
+def a_removed_sandbox_ends_in_gvisor(p):
     sb = p.sandbox()
     with p.d.events("POST", p.path(sb, "/exec"), {"command": ["sh", "-c", "echo begun; sleep 600"]}) as e:
         e.read_until("begun")

@@ -38,7 +38,7 @@ def case(function=None, *, timeout=60, names=NAMES, gvisor=True):
 
 
 @case
-def exit_code_and_both_streams_are_told(p):
+def exit_code_and_both_streams_are_reported(p):
     r = p.sh("echo out; echo err >&2; exit 7")
     same((r["status"], r["exit_code"], r["stdout"], r["stderr"]), ("exited", 7, "out\n", "err\n"), "the result", r)
     r = p.sh("kill -9 $$")
@@ -80,7 +80,7 @@ def code_runs_in_the_runtime_of_the_image(p):
 
 
 @case(names=NAMES[1:])  # the native one would try to pull it
-def an_image_that_is_not_there_is_told(p):
+def a_missing_image_is_reported(p):
     a = p.d.refused("not_found", "POST", "/v1/exec", {**p.what, "image": "nobody/has:this", "command": ["true"]}, "nobody/has:this")
     ensure("pull" in a.json()["error"]["hint"], "the hint says how to get it", a)
 
@@ -231,7 +231,7 @@ def a_paused_sandbox_stands_still(p):
 
 
 @case(gvisor=False)
-def what_is_removed_ends(p):
+def a_removed_sandbox_ends(p):
     sb = p.sandbox()
     mark = support.nonce_seconds()
     with p.d.events("POST", p.path(sb, "/exec"), {"command": ["sh", "-c", f"echo begun; sleep {mark}"]}) as e:

@@ -32,7 +32,7 @@ def removed(seen):
 
 
 @test
-def nonsense_is_told():
+def invalid_answers_of_an_engine_are_reported():
     refused({"GET /info": (200, b"hello")}, "answers nonsense")
     refused({"GET /info": (200, {"ServerVersion": 5})}, "answers nonsense")
     refused({"GET /info": (200, [])}, "answers nonsense")
@@ -70,7 +70,7 @@ def silence_is_not_waited_for():
 
 
 @test
-def a_refusal_is_told_in_the_engines_own_words():
+def a_refusal_is_reported_in_the_words_of_the_engine():
     seen = refused({"POST /containers/create": (500, {"message": "disk is\nfull \x1b[31m"})}, "cannot make a container: disk is full  [31m")
     same(removed(seen), [], "nothing was made")
     seen = refused({f"POST /containers/{ID}/start": (500, {"message": "OCI runtime: no"})}, "cannot start the container: OCI runtime: no")

@@ -156,7 +156,7 @@ def a_socket_that_is_not_ours_is_permission_denied():
 
 
 @test(users=("root",), timeout=120)
-def an_engine_that_dies_is_told_and_found_again():
+def a_dead_engine_is_reported_and_found_again():
     with Place(ENGINE) as p:
         base = tempfile.mkdtemp(prefix="cella-", dir="/tmp")  # a path that has room for its sockets
         p.engine = engine = engines.Engine(ENGINE, base)  # not the one the others use

@@ -145,7 +145,7 @@ def cella_run_has_the_tiers_too():
 
 
 @test(users=("root",), timeout=60)
-def who_has_not_the_right_is_told_and_nothing_is_left():
+def a_missing_capability_is_reported_and_leaves_nothing():
     """Each of the three rights alone."""
     engine, home = need(ENGINE), support.here("state-docker")
     for right in (CAP_NET_BIND_SERVICE, CAP_NET_ADMIN, CAP_SYS_ADMIN):

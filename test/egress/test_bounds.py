@@ -5,7 +5,7 @@ from world import *
 
 
 @test(users=("root",), timeout=40, beside=True)
-def who_does_not_say_what_it_wants_is_closed(world):
+def a_connection_without_a_request_is_closed(world):
     world.web(port=443, handle=echo)
     inside = world.inside("ok.example")
     data = hello("ok.example")
@@ -101,7 +101,7 @@ def bytes_are_limited_to_the_last_one(world):
 
 
 @test(users=("root",))
-def what_was_refused_is_told_once_and_not_without_end(inside):
+def refusals_are_reported_once_and_their_number_is_bounded(inside):
     for _ in range(3):
         inside.look_up("evil.example")
     same(inside.refused(), [("evil.example", "not in allowed_domains", False)], "what is told")

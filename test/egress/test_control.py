@@ -129,7 +129,7 @@ def random_packets_never_crash_it(world):
 
 
 @test(users=("root",))
-def what_cannot_be_attached_is_said_so(world, inside):
+def a_sandbox_that_cannot_be_attached_is_reported(world, inside):
     spare = Inside(world, 2, allowed=("ok.example",), attach=False)
 
     def attach(fds, **changes):
@@ -203,7 +203,7 @@ def a_private_address_is_cut_off_when_its_exception_is(world):
 
 
 @test(users=("root",))
-def what_is_detached_is_closed():
+def connections_of_a_detached_sandbox_are_closed():
     world, inside, s = with_connection()
     inside.ask(DETACH)
     inside.ask(DETACH)
@@ -219,7 +219,7 @@ def what_is_detached_is_closed():
 
 
 @test(users=("root",))
-def the_count_includes_what_nobody_waited_for(world, inside):
+def the_count_includes_processes_that_were_not_waited_for(world, inside):
     inside.count()
     world.process.send_signal(signal.SIGSTOP)  # so that all of it, and the question, is there at once
     for i in range(20):
@@ -235,7 +235,7 @@ def the_count_includes_what_nobody_waited_for(world, inside):
 
 
 @test(users=("root",), timeout=60)
-def an_owner_that_does_not_read_holds_nobody_up(world):
+def an_owner_that_does_not_read_delays_no_connection(world):
     world.web()
     insides = [world.inside("ok.example") for _ in range(20)]
     for inside in insides:
@@ -261,7 +261,7 @@ def attach_many(world, template, n):
 
 
 @test(users=("root",), limit=128)
-def sandboxes_that_there_are_no_descriptors_for_are_told_of(world, server, inside):
+def a_sandbox_that_gets_no_descriptors_is_reported(world, server, inside):
     attach_many(world, inside, 100)
     ensure(20 < len(world.failed) < 60 and {number for _, number in world.failed} == {24}, f"{world.failed}")
     for i in range(50):
@@ -286,7 +286,7 @@ EVERY = 4096
 
 
 @test(users=("root",))
-def what_was_used_is_marked_before_anything_is_taken(world):
+def a_used_socket_is_marked_before_its_data_is_read(world):
     """The owner sees it on the socket; what was counted was used, too."""
     world.web()
 

@@ -226,7 +226,7 @@ def only_the_allowed_one(net, path="/first"):
 
 
 @test(users=["root"])
-def what_comes_behind_or_beside_an_allowed_request_goes_nowhere():
+def bytes_behind_or_beside_an_allowed_request_are_not_forwarded():
     with Internet() as net:
         tries, r = try_by_run(ALLOWED, "behind")
         all_refused(tries, len(groups["behind"]), {"reached"})
@@ -257,7 +257,7 @@ def a_lookup_carries_nothing_but_its_name():
 
 
 @test(users=["root"], timeout=40, beside=True)
-def who_speaks_slowly_or_oddly_gets_nowhere():
+def slow_or_invalid_requests_are_refused():
     with Internet() as net:
         tries, _ = try_by_run(ALLOWED, "slow", "ignored")
         for group, name, outcome, took in tries:

@@ -39,7 +39,7 @@ def a_body_waits_for_the_server(world):
 
 
 @test(users=("root",))
-def what_comes_behind_a_request_reaches_nobody(server, evil, inside):
+def bytes_behind_a_request_are_not_forwarded(server, evil, inside):
     with inside.connect("ok.example", 80) as s:
         s.sendall(b"GET /1 HTTP/1.1\r\nHost: ok.example\r\n\r\nGET /2 HTTP/1.1\r\nHost: evil.example\r\n\r\n")
         answer = read_all(s)
@@ -98,7 +98,7 @@ def broken_chunks_end_the_connection(server, inside):
 
 
 @test(users=("root",))
-def what_is_between_client_and_proxy_stays_there(server, inside):
+def hop_by_hop_headers_are_not_forwarded(server, inside):
     inside.get("ok.example", headers=("Connection: keep-alive, Host", "Keep-Alive: 5", "Proxy-Connection: x", "Upgrade: h2c",
                                       "HTTP2-Settings: AAMAAABkAAQAAP__", "TE: trailers", "Proxy-Authorization: Basic eDp5",
                                       "X-Kept: Connection: x"))
@@ -195,7 +195,7 @@ def plain_http_in_a_tunnel_uses_its_connection(server, inside):
 
 
 @test(users=("root",))
-def a_proxy_says_that_nobody_is_there(world):
+def a_proxy_answers_502_for_an_unreachable_server(world):
     inside = world.inside("ok.example", "gone.example")
     for target in ("ok.example:443", "gone.example:443"):
         same(tunnel(inside, target)[1], b"HTTP/1.1 502 Bad Gateway", target)

@@ -37,7 +37,7 @@ def the_names_of_addresses_are_asked_for_in_vain_and_quietly(world, inside):
 
 
 @test(users=("root",))
-def what_does_not_exist_does_not(world):
+def names_that_do_not_exist_get_the_standard_answers(world):
     world.names.names["empty.example"] = []
     inside = world.inside("gone.example", "empty.example")
     same(inside.look_up("gone.example"), (NXDOMAIN, []), "the answer")
@@ -147,7 +147,7 @@ def a_lookup_that_fails_here_may_work_there(world):
 
 
 @test(users=("root",))
-def what_is_known_is_not_asked_for_again_until_it_is_old(world):
+def cached_answers_are_used_until_they_expire(world):
     world.names.ttl = 2
     inside = world.inside("ok.example")
     for _ in range(20):
@@ -162,7 +162,7 @@ def what_is_known_is_not_asked_for_again_until_it_is_old(world):
 
 
 @test(users=("root",))
-def many_who_ask_at_once_ask_once(world):
+def simultaneous_lookups_share_one_query(world):
     def mangle(query, answer, by_tcp):
         time.sleep(0.3)
         return [answer]

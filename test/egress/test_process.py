@@ -104,7 +104,7 @@ def raw_tcp_needs_an_entry_with_its_port(world):
 
 
 @test(users=("root",))
-def what_is_neither_tls_nor_http_is_refused_on_their_ports(world):
+def other_protocols_are_refused_on_the_ports_of_tls_and_http(world):
     server = world.web(port=443, handle=echo)
     inside = world.inside("ok.example")
     ensure(inside.resets("ok.example", 443, b"SSH-2.0-x\r\n"), "not reset")

@@ -118,7 +118,7 @@ def a_tag_that_moved_is_another_image(t):
 
 
 @test
-def progress_is_told_by_layer(t):
+def progress_is_reported_by_layer(t):
     image = oci.Image([({"x": oci.noise(3 << 20, "p")}, "gzip")])
     data = image.blobs[image.layers[0]["digest"]]
 

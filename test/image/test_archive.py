@@ -141,7 +141,7 @@ def an_index_in_an_index_by_platform():
 
 
 @test
-def what_tools_write_is_read():
+def archives_of_common_tools_are_read():
     """What skopeo makes, of both kinds."""
     if not any(os.access(os.path.join(d, "skopeo"), os.X_OK) for d in os.environ["PATH"].split(":")):
         raise Skip("no skopeo on this machine")
@@ -227,7 +227,7 @@ def sparse_files_keep_their_holes():
 
 
 @test
-def who_runs_it_is_looked_up_in_the_image(s):
+def the_user_is_looked_up_in_the_image(s):
     root = [a.entry("etc/passwd", "root:x:0:0::/:\nbroken\nbob:x:1000:1001::/:\n:x:7:7::/:\nmany:x:99999999999:1::/:\nodd:x:12:z::/:\n"
                     "nogroup:x:5\nlast:x:77:78::/"),
             a.entry("etc/group", "root:x:0:\nstaff:x:50:bob\nbad:x:-1:\n")]
@@ -269,7 +269,7 @@ def runtimes_are_found_without_running_anything(s):
 
 
 @test
-def what_an_image_says_about_itself(s):
+def the_configuration_of_an_image_is_used(s):
     fields = {"Env": ["A=1", "PATH=/bin", "EMPTY=", "novalue", "=x"], "WorkingDir": "srv", "Entrypoint": ["/bin/sh", "-c"], "Cmd": "one",
               "Labels": {"a": "b", "long": "x" * 100000, "number": 1}, "ExposedPorts": {"80/tcp": {}}, "Volumes": None}
     c = s.load(a.docker([a.tar()], **fields))["config"]
@@ -282,7 +282,7 @@ def what_an_image_says_about_itself(s):
 
 
 @test
-def progress_is_told(s):
+def progress_is_reported(s):
     ours, theirs = os.pipe()
     which = s.start_import(ours, "slow")
     data = a.tar(a.entry("big", b"x" * 2000000))

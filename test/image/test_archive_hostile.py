@@ -166,7 +166,7 @@ def s_kind(s, archive):
 
 
 @test
-def what_is_not_an_archive_is_refused(s):
+def invalid_archives_are_refused(s):
     good = a.tar(a.entry("x", b"1" * 100000))
     for data in (b"", b"x", b"\0", b"hello\n" * 1000, b"\x1f\x8b", b"\x1f\x8b\x08\0", b"\x28\xb5\x2f\xfd", b"BZh9", b"\xfd7zXZ\0",
                  bytes(range(256)) * 100, b"PK\3\4" + b"\0" * 600, b"!<arch>\n", b"7z\xbc\xaf\x27\x1c"):

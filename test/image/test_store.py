@@ -118,7 +118,7 @@ def several_at_once_get_along():
 
 
 @test
-def the_ninth_at_once_is_told_to_wait(s):
+def the_ninth_request_at_once_has_to_wait(s):
     pipes = [os.pipe() for _ in range(8)]
     ids = [s.start_import(ours, f"x{i}") for i, (ours, _) in enumerate(pipes)]
     error = s.answer(s.start_import(a.tar(a.entry("x", "1")), "x"))["error"]
@@ -138,7 +138,7 @@ def the_ninth_at_once_is_told_to_wait(s):
 
 
 @test
-def what_is_cancelled_leaves_nothing(s):
+def a_cancelled_import_leaves_nothing(s):
     layer = a.tar(*(a.entry(f"f{i}", b"x" * 20000) for i in range(200)))
     archive = a.docker([layer])
     ours, theirs = os.pipe()
@@ -336,7 +336,7 @@ def a_sweep_waits_for_a_slow_import_for_some_seconds_only(s):
 
 
 @test
-def what_is_broken_in_the_store_is_swept(s):
+def broken_parts_of_the_store_are_removed(s):
     image = s.load(a.tar(a.entry("x", "1")), "x")
     good = s.files()
     other = s.load(a.tar(a.entry("x", "2")), "y")
@@ -368,7 +368,7 @@ def what_is_broken_in_the_store_is_swept(s):
 
 
 @test
-def what_is_no_request_ends_it():
+def an_invalid_request_ends_the_process():
     for line in (b"hello\n", b"[]\n", b"{}\n", b'{"id": -1, "op": "gc"}\n', b'{"id": "1", "op": "gc"}\n', b"x" * 70000, b'{"id":1,"op":"gc"',
                  b"[" * 1000 + b"\n"):
         with store() as s:

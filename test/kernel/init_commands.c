@@ -17,7 +17,7 @@ BOX_TEST(a_command_ends_with_its_status, NULL)
         CHECK_INT(box_run(box, "kill -KILL $$", NULL, 0), SIGKILL);
 }
 
-BOX_TEST(what_cannot_be_started_says_why, NULL)
+BOX_TEST(a_failed_start_shows_the_reason, NULL)
 {
         const char *const missing[] = {"/nonexistent", NULL}, *const directory[] = {"/usr", NULL};
         const char *const searched[] = {"no-such-program", NULL}, *const good[] = {"true", NULL};
@@ -84,7 +84,7 @@ BOX_TEST(a_malformed_request_is_refused, NULL)
         CHECK_INT(box_run(box, "true", NULL, 0), 0);
 }
 
-BOX_TEST(started_tells_the_pid, NULL)
+BOX_TEST(started_has_the_pid, NULL)
 {
         int out[2];
         char text[32] = "";
@@ -127,7 +127,7 @@ BOX_TEST(eight_commands_at_once_end_one_by_one, NULL)
         CHECK(!box_readable(box, 50));
 }
 
-BOX_TEST(what_a_command_leaves_ends_with_it, NULL)
+BOX_TEST(background_processes_end_with_their_command, NULL)
 {
         struct init_exited e;
         box_script(box, 1, INIT_TELL_STARTED, FOREVER, -1);

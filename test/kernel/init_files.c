@@ -185,7 +185,7 @@ static void small_disk(struct cella_options *options)
         options->limits.disk_bytes = 1 << 20;
 }
 
-BOX_TEST(a_full_disk_is_told_and_nothing_stays, small_disk)
+BOX_TEST(a_full_disk_is_reported_and_leaves_no_files, small_disk)
 {
         CHECK_INT(box_put(box, WRITE("f"), "old", 3), 0);
         int r = box_put(box, WRITE("f"), other, 4 << 20);
@@ -236,7 +236,7 @@ BOX_TEST(operations_go_on_beside_commands, NULL)
 
 /* ---- directories ----------------------------------------------------------------- */
 
-BOX_TEST(stat_tells_of_a_link_itself, NULL)
+BOX_TEST(stat_describes_a_link_itself, NULL)
 {
         struct init_stat st;
         char data[200] = {0};
@@ -739,7 +739,7 @@ static int start_watch(struct box *box, struct watching *w, uint32_t tag, const 
         return out[0];
 }
 
-BOX_TEST(changes_are_told, NULL)
+BOX_TEST(changes_are_reported, NULL)
 {
         static struct watching w;
         CHECK_INT(box_ask(box, "mkdir -p d/sub/deep"), 0);
@@ -771,7 +771,7 @@ BOX_TEST(changes_are_told, NULL)
         close(w.fd);
 }
 
-BOX_TEST(a_watch_ends_when_nobody_reads_or_its_directory_goes, NULL)
+BOX_TEST(a_watch_ends_if_its_reader_or_its_directory_is_gone, NULL)
 {
         static struct watching w;
         size_t used;
@@ -786,7 +786,7 @@ BOX_TEST(a_watch_ends_when_nobody_reads_or_its_directory_goes, NULL)
         CHECK_INT(box_get(box, OP(.operation = INIT_WATCH, .path = "no"), other, 100, &used), ENOENT);
 }
 
-BOX_TEST(a_flat_watch_tells_of_its_directory_only, NULL)
+BOX_TEST(a_flat_watch_reports_its_directory_only, NULL)
 {
         static struct watching w;
         CHECK_INT(box_ask(box, "mkdir s"), 0);

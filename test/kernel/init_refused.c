@@ -304,7 +304,7 @@ static unsigned take_told(struct box *box, char *names, size_t size)
         return n;
 }
 
-TEST(what_matters_is_told_once_by_its_name_and_gets_its_errno)
+TEST(important_refused_calls_are_reported_once_by_name_with_their_errno)
 {
         static const uint32_t modes[] = {0, INIT_ALONE, INIT_FINAL};
         for (size_t mode = 0; mode < 3; mode++) {
@@ -320,21 +320,21 @@ TEST(what_matters_is_told_once_by_its_name_and_gets_its_errno)
         }
 }
 
-BOX_TEST(there_is_an_end_to_what_is_told, NULL)
+BOX_TEST(the_number_of_reports_is_bounded, NULL)
 {
         box_attack(box, 1, 0, "calls", sizeof calls / sizeof *calls, -1);
         CHECK_INT(box_end(box, 1), 0);
         CHECK_INT(take_told(box, NULL, 0), INIT_REFUSED_MAX);
 }
 
-BOX_TEST(habits_are_not_told, NULL)
+BOX_TEST(calls_that_programs_try_by_default_are_not_reported, NULL)
 {
         box_attack(box, 1, 0, "habits", 0, -1);
         CHECK_INT(box_end(box, 1), 0);
         CHECK_INT(take_told(box, NULL, 0), 0);
 }
 
-BOX_TEST(what_init_did_before_is_refused_to_the_code, NULL)
+BOX_TEST(calls_that_init_used_are_refused_to_the_code, NULL)
 {
         char names[100];
         box_attack(box, 1, 0, "as init", 0, -1);
@@ -343,7 +343,7 @@ BOX_TEST(what_init_did_before_is_refused_to_the_code, NULL)
         CHECK_STR(names, "unshare setns umount2 pivot_root sethostname keyctl mount_setattr ");
 }
 
-BOX_TEST(each_command_is_told_of_anew, NULL)
+BOX_TEST(each_command_has_its_own_violations, NULL)
 {
         char names[100];
         for (uint32_t tag = 1; tag <= 3; tag++) {
@@ -357,7 +357,7 @@ BOX_TEST(each_command_is_told_of_anew, NULL)
 }
 
 /* Of a command that goes on, too, when its owner says so. */
-BOX_TEST(what_was_told_is_forgotten_on_request, NULL)
+BOX_TEST(reported_calls_are_forgotten_on_request, NULL)
 {
         box_attack(box, 1, 0, "flood", 0, -1);
         for (int i = 0; i < 3; i++) {
@@ -377,7 +377,7 @@ BOX_TEST(a_signal_does_not_change_the_answer, NULL)
 }
 
 /* Nothing that waits for init when the command ends is lost. */
-BOX_TEST(what_was_tried_before_the_end_is_told_before_it, NULL)
+BOX_TEST(refused_calls_are_reported_before_the_end, NULL)
 {
         const struct init_list changed = {.since_ns = UINT64_MAX};
         char names[200];
@@ -398,7 +398,7 @@ BOX_TEST(what_was_tried_before_the_end_is_told_before_it, NULL)
         }
 }
 
-BOX_TEST(who_is_killed_meanwhile_holds_up_nobody, NULL)
+BOX_TEST(a_process_killed_in_a_refused_call_delays_no_other, NULL)
 {
         box_attack(box, 1, 0, "killed", 150, -1);
         box_attack(box, 2, 0, "killed", 150, -1);
@@ -422,7 +422,7 @@ BOX_TEST(an_end_does_not_wait_for_what_the_command_left, NULL)
         CHECK_INT(box_end(box, 100), exited(7));
 }
 
-BOX_TEST(nobody_finds_what_init_listens_on, NULL)
+BOX_TEST(code_cannot_find_the_listener_of_init, NULL)
 {
         int never[2];
         CHECK_INT(pipe2(never, O_CLOEXEC), 0);
@@ -544,7 +544,7 @@ static void refused_but_not_told(void)
         CHECK_INT(take_told(&box, NULL, 0), 0);
 }
 
-TEST(inside_somebody_who_listens_calls_are_refused_without_a_word)
+TEST(below_another_seccomp_listener_calls_are_refused_without_a_report)
 {
         static const struct sock_filter all[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
         behind(all, 1, SECCOMP_FILTER_FLAG_NEW_LISTENER, refused_but_not_told);

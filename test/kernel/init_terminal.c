@@ -251,7 +251,7 @@ BOX_TEST(alone_on_a_terminal_too, with_terminals)
         close(master);
 }
 
-BOX_TEST(what_cannot_be_started_on_a_terminal_says_why, with_terminals)
+BOX_TEST(a_failed_start_on_a_terminal_shows_the_reason, with_terminals)
 {
         const char *const argv[] = {"/nonexistent", NULL};
         const int fds[] = {0, 1, 2};

@@ -133,7 +133,7 @@ TEST(a_killed_one_is_started_again)
         CHECK(strstr(log, "the egress process was killed by signal 9") != NULL);
 }
 
-TEST(one_whose_socket_is_closed_goes_and_the_next_comes)
+TEST(an_egress_process_ends_with_its_socket_and_is_replaced)
 {
         CHECK(next_egress(2000) && counts(d.egress));
         pid_t pid = find_egress();

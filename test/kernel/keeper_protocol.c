@@ -113,7 +113,7 @@ TEST(makes_runs_counts_and_ends)
         end(&s);
 }
 
-TEST(tells_of_an_init_that_went_unasked)
+TEST(reports_an_init_that_ended_by_itself)
 {
         struct fake_sandbox s;
         union fake_packet p;
@@ -281,7 +281,7 @@ static void run_counted(const char *script, char group[24], struct keeper_counte
 #define GROW "x=0123456789abcdef; i=0; while [ $i -lt "
 #define TIMES " ]; do x=$x$x; i=$((i+1)); done"
 
-TEST(groups_serve_again_if_they_tell_nothing_of_their_last_sandbox)
+TEST(groups_are_reused_if_they_show_nothing_of_their_last_sandbox)
 {
         static const struct {
                 const char *script;
@@ -339,7 +339,7 @@ static struct counters lent_with(const struct keeper_made *made)
         return ret;
 }
 
-TEST(counters_are_lent_of_groups_that_serve_again)
+TEST(counters_of_reused_groups_are_lent)
 {
         char first[24] = "", again[24] = "-";
         struct keeper_make make;
@@ -388,7 +388,7 @@ TEST(counters_are_lent_of_groups_that_serve_again)
         CHECK(!strcmp(first, again));
 }
 
-TEST(groups_serve_again_with_their_own_limits_only)
+TEST(groups_are_reused_for_the_same_limits_only)
 {
         struct keeper_make make;
         struct fake_sandbox s;
@@ -1156,7 +1156,7 @@ TEST(volumes_of_hostile_limits_and_names)
 }
 
 /* What the server can do to the directory it owns is nothing to a root that comes back to it. */
-TEST(what_is_roots_is_not_given_away)
+TEST(files_of_root_are_not_given_to_the_sandbox)
 {
         char from[200], to[200], log[4096] = "";
         struct stat st;
@@ -1209,7 +1209,7 @@ TEST(limits_out_of_range_are_refused_and_nothing_more)
         end(&s);
 }
 
-TEST(a_server_that_does_not_read_holds_nobody)
+TEST(a_server_that_does_not_read_blocks_no_process)
 {
         const struct keeper_about about = {.type = KEEPER_COUNT, .number = 5};
         struct keeper_about count = about;
@@ -1257,7 +1257,7 @@ TEST(reload_and_ready_are_passed_on)
         unlink(address.sun_path);
 }
 
-TEST(stops_with_sandboxes_and_at_once_when_told_twice)
+TEST(stops_with_sandboxes_and_immediately_at_the_second_signal)
 {
         struct fake_sandbox s[4];
         pid_t pids[MANY];

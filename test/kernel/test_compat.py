@@ -343,7 +343,7 @@ def shell_tools_work():
 
 
 @test
-def debugger_of_its_own_child_is_told_no_cleanly():
+def a_debugger_of_its_own_child_gets_a_clear_error():
     """strace and gdb may not work, but asking must not hang or kill anything."""
     r = run("python3", "-c", "import ctypes; print(ctypes.CDLL(None).ptrace(0, 0, 0, 0) in (0, -1))")
     expect(r, out="True\n")

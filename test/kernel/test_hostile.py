@@ -23,7 +23,7 @@ def ends_in_time(seconds, *words, **popen):
 
 
 @test
-def both_streams_on_one_pipe_that_nobody_reads_hold_no_deadline_up():
+def a_deadline_holds_with_both_streams_on_one_full_pipe():
     r, w = os.pipe()
     rc = ends_in_time(10, "--timeout", "700ms", "--grace", "100ms", "sh", "-c", "yes & yes >&2", stdout=w, stderr=w)
     same(rc, 124, "exit status")
@@ -32,7 +32,7 @@ def both_streams_on_one_pipe_that_nobody_reads_hold_no_deadline_up():
 
 
 @test
-def terminal_that_nobody_reads_holds_no_deadline_up():
+def a_deadline_holds_with_a_terminal_that_is_not_read():
     master, slave = pty.openpty()
     rc = ends_in_time(10, "--timeout", "700ms", "--grace", "100ms", "--", "yes", stdout=slave, stderr=slave)
     same(rc, 124, "exit status")
@@ -41,7 +41,7 @@ def terminal_that_nobody_reads_holds_no_deadline_up():
 
 
 @test(users=["root"])
-def pipe_of_another_user_that_nobody_reads_holds_no_deadline_up():
+def a_deadline_holds_with_a_full_pipe_of_another_user():
     r, w = os.pipe()  # cella may not open it again, so that writes to it can block
     code = "head -c 40000 /dev/zero; sleep 0.1; head -c 60000 /dev/zero >&2; sleep 100"
     rc = ends_in_time(10, "--timeout", "700ms", "--grace", "100ms", "sh", "-c", code, stdout=w, stderr=w, user="user")
@@ -123,7 +123,7 @@ def init_cannot_be_made_slow():
 
 
 @test(users=["root"])
-def what_sockets_hold_is_memory_too():
+def socket_buffers_count_as_memory():
     code = (
         "import socket\n"
         "s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen(200); held = []; n = 0\n"

@@ -184,7 +184,7 @@ def a_root_that_is_a_link_is_refused():
 
 
 @test(unwrapped=True, users=["root"])
-def a_root_of_somebody_else_is_refused():
+def a_root_directory_of_another_user_is_refused():
     image = Image().done()
     os.chown(image.root, 0, 0)
     refused(run("--image", "tiny", "--", "true"), 125, "belongs to another user")
@@ -193,7 +193,7 @@ def a_root_of_somebody_else_is_refused():
 
 
 @test(unwrapped=True, users=["root"])
-def files_of_somebody_else_in_the_image_are_nobodys():
+def files_of_other_users_in_the_image_belong_to_the_overflow_uid():
     image = Image()
     image.put("etc/foreign", "foreign\n", 0o600)
     image.put("etc/public", "public\n", 0o644)

@@ -68,14 +68,14 @@ def command_has_no_runtime():
 
 
 @test
-def signal_is_told():
+def signal_is_reported():
     result, r = run_json("sh", "-c", "kill -SEGV $$")
     same((result["status"], result["signal"], result["exit_code"]), ("signaled", 11, 139), "the end", r)
     same(r.rc, 139, "exit status", r)
 
 
 @test
-def timeout_is_told():
+def timeout_is_reported():
     result, r = run_json("--timeout", "500ms", "--grace", "0", "sh", "-c", "echo begun; sleep 9")
     same((result["status"], result["timed_out"], result["stdout"]), ("timeout", True, "begun\n"), "the end", r)
     same(r.rc, 124, "exit status", r)
@@ -285,7 +285,7 @@ def all_walls_stand_as_root():
 
 
 @test(users=["user"])
-def what_an_ordinary_user_lacks_is_told():
+def missing_walls_of_an_ordinary_user_are_reported():
     result, r = run_json("sh", "-c", ":")
     same(result["isolation"], {
         "engine": "native",
@@ -337,7 +337,7 @@ def nothing_is_streamed_beside_the_object():
 
 
 @test
-def verbose_tells_walls_and_usage_on_stderr():
+def verbose_shows_walls_and_usage_on_stderr():
     r = run("--verbose", "sh", "-c", "echo out")
     same((r.rc, r.out), (0, "out\n"), "exit status and stdout", r)
     for word in ("exe_", "sbx_", "exited", "seccomp", "landlock"):

@@ -48,7 +48,7 @@ def end_by(number):
 
 
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
-    test(lambda n=number: end_by(n), name=f"{number.name.lower()}_ends_all_and_is_told")
+    test(lambda n=number: end_by(n), name=f"{number.name.lower()}_ends_all_and_is_reported")
 
 
 @test
@@ -61,7 +61,7 @@ def sigint_ends_code_that_ignores_everything():
 
 
 @test
-def sigint_is_told_as_cancelled():
+def sigint_is_reported_as_cancelled():
     nonce = nonce_seconds()
     p = started(nonce, "--json")
     p.send_signal(signal.SIGINT)
@@ -378,7 +378,7 @@ def mount(source, target, kind, flags):
 
 
 @test(users=["root"], unwrapped=True)  # valgrind writes to /tmp
-def nothing_reaches_a_host_whose_mounts_are_shared():
+def no_mount_propagates_to_a_host_with_shared_mounts():
     """As on a machine with systemd; with a /tmp where every new file would be seen."""
     program = shutil.copy(support.command[-1], "/run/cella-test-program")
     try:

@@ -82,27 +82,27 @@ def unread(*words):
 
 
 @test
-def timeout_holds_when_nobody_reads():
+def timeout_holds_with_a_full_pipe():
     same(unread("--", "yes"), 124, "exit status")
 
 
 @test
-def timeout_holds_when_nobody_reads_and_term_is_ignored():
+def timeout_holds_with_a_full_pipe_and_term_is_ignored():
     same(unread("sh", "-c", "trap '' TERM; yes; while :; do :; done"), 124, "exit status")
 
 
 @test
-def timeout_holds_when_nobody_reads_limited_output():
+def timeout_holds_with_a_full_pipe_limited_output():
     same(unread("--output", "1M", "--", "yes"), 124, "exit status")
 
 
 @test
-def timeout_holds_when_nobody_reads_after_the_code_ended():
+def timeout_holds_with_a_full_pipe_after_the_code_ended():
     unread("--output", "400K", "sh", "-c", "yes | head -c 10000000")
 
 
 @test
-def cpu_is_not_burnt_when_nobody_reads():
+def no_cpu_is_used_while_a_pipe_is_full():
     """Waiting for a reader must not be a busy loop."""
     before = os.times()
     unread("--", "yes")
@@ -358,7 +358,7 @@ FILL = "with open('/workspace/f', 'wb', buffering=0) as f:\n  while True: f.writ
 
 
 @test
-def disk_limit_is_told():
+def disk_limit_is_reported():
     result, r = run_json("--disk", "1M", "python3", "-c", FILL)
     same((r.rc, result["status"], result["exit_code"]), (1, "disk_limit", 1), "the end", r)
     ensure("No space left" in result["stderr"], "not the error of a full disk", r)
@@ -388,7 +388,7 @@ def code_may_survive_a_full_disk():
 
 
 @test
-def inode_limit_is_told():
+def inode_limit_is_reported():
     code = script(
         "import sys",
         "i = 0",
@@ -434,7 +434,7 @@ def process_limit_is_exact():
 
 
 @test(users=["root"])
-def process_limit_is_told():
+def process_limit_is_reported():
     result, r = run_json("--processes", "10", "python3", "-c", FORKS)
     same(result["status"], "process_limit", "status", r)
     same(result["usage"]["processes_peak"], 10, "processes_peak", r)

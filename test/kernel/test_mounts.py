@@ -34,7 +34,7 @@ def expected_owner():
 
 
 @test
-def workspace_is_read_only_unless_told():
+def workspace_is_read_only_by_default():
     a_dir(a="x")
     for access in ("", ":ro"):
         r = run("--workspace", "w" + access, "sh", "-c", "cat a; echo y > b; echo y > a; rm -f a; mkdir c; echo $?")

@@ -257,7 +257,7 @@ def init_keeps_none_of_it():
 
 
 @test
-def proxies_and_the_resolver_are_told():
+def proxies_and_the_resolver_are_configured():
     code = "import os; print({k: v for k, v in sorted(os.environ.items()) if 'PROXY' in k.upper()}); print(open('/etc/resolv.conf').read(), end='')"
     proxy, direct = "http://198.18.0.1:3128", "localhost,127.0.0.1,::1"
     all_ = {**dict.fromkeys(("HTTPS_PROXY", "HTTP_PROXY", "http_proxy", "https_proxy"), proxy), "NO_PROXY": direct, "no_proxy": direct}
@@ -353,7 +353,7 @@ def no_egress_process_is_left():
 
 
 @test(users=["root"], unwrapped=True)
-def the_egress_process_of_root_is_nobody():
+def the_egress_process_of_root_runs_as_an_unused_uid():
     p = spawn("run", *NETWORK, "--", "sh", "-c", "read x", stdin=subprocess.PIPE)
     pid = child_of(p.pid, "cella-egress")
     status = support.read(f"/proc/{pid}/status")
@@ -434,7 +434,7 @@ def the_result_has_the_counts():
 
 
 @test
-def refusals_are_in_the_result_and_told():
+def refusals_are_in_the_result_and_in_the_stream():
     code = "import socket\nfor n in ('evil.example', 'evil.example', 'worse.example'):\n    try: socket.gethostbyname(n)\n    except OSError: pass"
     result, r = run_json("--network", "standard", "--allow", "ok.example", "python3", "-c", code)
     same([(v["kind"], v["target"]) for v in result["violations"]], [("network", "evil.example"), ("network", "worse.example")], "violations", r)
@@ -484,7 +484,7 @@ def allowed_names_are_reached_and_others_are_not():
 
 
 @test(users=["root"], timeout=60, unwrapped=True)
-def what_is_private_needs_its_exception():
+def private_addresses_need_an_exception():
     sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../api"))
     from internet import Internet
 

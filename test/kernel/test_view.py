@@ -210,7 +210,7 @@ def work_begins_in_the_workspace():
 
 
 @test
-def work_begins_where_it_is_told():
+def the_working_directory_is_used():
     prints("/usr/share\n", "--cwd", "/usr/share", "--", "pwd")
 
 
@@ -322,7 +322,7 @@ def proc_is_an_allow_list():
 
 
 @test
-def what_proc_shows_can_be_read():
+def the_files_that_proc_shows_can_be_read():
     code = script(
         "import os",
         f"files = {sorted(SHOWN_IN_PROC - {'net', 'sys', 'sysvipc', 'self', 'thread-self'})!r}",

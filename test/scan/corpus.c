@@ -158,7 +158,7 @@ TEST(too_many_findings_keep_the_worst)
         free(text);
 }
 
-TEST(a_finding_tells_where_and_what)
+TEST(a_finding_has_its_place_and_kind)
 {
         static struct scan_report report;
         static const char text[] = "x = 1\nif x:\n  y = eval(\n   'é\001' + input())\n";

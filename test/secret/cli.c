@@ -215,7 +215,7 @@ TEST(a_piped_value_is_sent_as_it_is)
         close(listener);
 }
 
-TEST(what_cannot_be_a_value_is_not_sent)
+TEST(invalid_values_are_not_sent)
 {
         static char large[65536 + 10];
         int listener = listening();

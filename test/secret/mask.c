@@ -244,7 +244,7 @@ static uint32_t random_below(uint32_t n)
         return random_state % n;
 }
 
-TEST(what_encoders_make_becomes_three_stars)
+TEST(encoded_secrets_are_masked)
 {
         for (int round = 0; round < 600 / (int)slower(); round++) {
                 char value[128], text[1024], should[64], out[1100];

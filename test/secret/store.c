@@ -324,7 +324,7 @@ TEST(entries_cannot_be_swapped_or_taken_from_an_older_file)
         secret_store_close(opened());
 }
 
-TEST(what_is_no_file_is_refused)
+TEST(a_store_that_is_no_regular_file_is_refused)
 {
         struct secret_store *store = opened();
         set_three(store);

@@ -236,7 +236,7 @@ TEST(a_row_has_everything)
         json_decref(row);
 }
 
-TEST(what_is_not_there_is_null)
+TEST(missing_fields_are_null)
 {
         AUTO(audit_close) struct audit *audit = opened();
         struct audit_begin begin = {.id = "exe_1"};
@@ -573,7 +573,7 @@ TEST(a_search_that_takes_long_is_answered_before_and_goes_on)
         CHECK_INT(said, answers - 1);
 }
 
-TEST(what_has_just_ended_is_a_row_as_the_list_has_it)
+TEST(a_row_that_has_just_ended_equals_its_row_in_the_list)
 {
         AUTO(audit_close) struct audit *audit = opened();
         struct audit_begin begin = begin_of("exe_1");
@@ -808,7 +808,7 @@ TEST(slices_come_to_the_same_verdict)
 }
 
 /* Also where the log goes on after it. */
-TEST(what_was_cut_off_at_the_end_shows_after_more_rows)
+TEST(a_truncated_end_is_detected_after_more_rows)
 {
         AUTO(audit_close) struct audit *audit = opened();
         log_many(audit, 10);
@@ -1150,7 +1150,7 @@ TEST(children_do_not_hold_the_log)
 
 /* ---- what the last process left ---- */
 
-TEST(what_was_running_is_interrupted)
+TEST(running_executions_become_interrupted)
 {
         pid_t pid = fork();
         if (pid == 0) {
@@ -1184,7 +1184,7 @@ TEST(what_was_running_is_interrupted)
         check_ok(2);
 }
 
-TEST(what_could_not_be_written_at_the_end_comes_from_the_map)
+TEST(rows_that_could_not_be_written_are_restored_from_the_map)
 {
         AUTO(audit_close) struct audit *audit = opened();
         log_many(audit, 1);

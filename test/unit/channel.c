@@ -42,7 +42,7 @@ static int ask(void)
         return 0;
 }
 
-TEST(what_cannot_be_sent_is_told)
+TEST(a_failed_send_is_reported)
 {
         AS_SOMEBODY(ask());
 }
@@ -115,7 +115,7 @@ TEST(many_frames_that_came_at_once_are_all_heard)
         tear_down(&e);
 }
 
-TEST(who_frees_it_within_a_frame_hears_no_other)
+TEST(no_frame_is_delivered_after_the_channel_was_freed)
 {
         struct ends e;
         const uint32_t frame[] = {INIT_READY, 0, 0};
@@ -132,7 +132,7 @@ TEST(who_frees_it_within_a_frame_hears_no_other)
 }
 
 /* The peer reads when the socket is full: everything gets there, in order, with what was lent for it. */
-TEST(what_waits_keeps_what_was_lent)
+TEST(a_waiting_message_keeps_the_lent_descriptor)
 {
         static char much[300 * 1024], data[INIT_REQUEST_MAX];
         struct ends e;

@@ -167,7 +167,7 @@ static void say_counted(uint32_t number, uint64_t sandbox, uint64_t n)
         turn();
 }
 
-TEST(what_a_sandbox_without_a_network_costs)
+TEST(figures_of_a_sandbox_without_a_network)
 {
         struct core_sandbox sb;
         struct run run;
@@ -310,7 +310,7 @@ static bool is_asked_about(struct core_sandbox *sb)
         return asked;
 }
 
-TEST(nobody_is_asked_about_what_used_no_network)
+TEST(the_egress_process_is_not_asked_about_executions_without_traffic)
 {
         struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
         socklen_t size = sizeof at;
@@ -396,7 +396,7 @@ static void say_refused(uint64_t sandbox, const char *target)
         turn();
 }
 
-TEST(refusals_reach_who_runs_there_and_are_bounded)
+TEST(refusals_reach_the_execution_and_are_bounded)
 {
         struct core_sandbox sb, other;
         struct run a, b;
@@ -468,7 +468,7 @@ TEST(one_that_talks_nonsense_is_let_go_of)
                 }
 }
 
-TEST(one_that_does_not_read_stops_nobody)
+TEST(an_egress_process_that_does_not_read_blocks_no_sandbox)
 {
         static struct core_sandbox all[200];
         begin("{\"tier\": \"standard\", \"allowed_domains\": [\"a.example\"]}");

@@ -33,7 +33,7 @@ TEST(frames_come_in_any_pieces)
         }
 }
 
-TEST(what_is_not_a_frame_is_refused)
+TEST(invalid_frames_are_refused)
 {
         static const char *const bad[] = {
                 "\n",
@@ -67,7 +67,7 @@ TEST(what_is_not_a_frame_is_refused)
         }
 }
 
-TEST(what_is_not_due_is_refused_at_its_first_line)
+TEST(unexpected_messages_are_refused_at_their_first_line)
 {
         struct driver_frames f = {0};
         const char *why = NULL;

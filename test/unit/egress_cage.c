@@ -71,7 +71,7 @@ static int refused(void)
         return 0;
 }
 
-TEST(what_is_not_needed_is_refused)
+TEST(other_calls_are_refused_in_the_cage)
 {
         if (uncaged())
                 SKIP(uncaged());
@@ -109,7 +109,7 @@ static int allowed(void)
         return 0;
 }
 
-TEST(what_is_needed_is_not)
+TEST(needed_calls_are_allowed_in_the_cage)
 {
         if (uncaged())
                 SKIP(uncaged());

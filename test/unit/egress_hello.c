@@ -373,7 +373,7 @@ TEST(junk_in_the_last_record)
         CHECK_INT(read_exactly(records.data, records.length, name), -EPROTO);
 }
 
-TEST(what_is_no_client_hello)
+TEST(messages_that_are_no_client_hello_are_refused)
 {
         static const struct {
                 const char *bytes;

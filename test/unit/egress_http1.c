@@ -500,7 +500,7 @@ TEST(the_memory_of_a_head_is_only_that)
         }
 }
 
-TEST(what_looks_like_a_request)
+TEST(bytes_that_look_like_a_request)
 {
         CHECK(http1_looks_like("", 0));
         CHECK(http1_looks_like("G", 1));

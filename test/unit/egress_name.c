@@ -47,7 +47,7 @@ TEST(names_have_one_form)
         }
 }
 
-TEST(what_is_no_name_is_refused)
+TEST(invalid_names_are_refused)
 {
         static const char *const cases[] = {
                 "",

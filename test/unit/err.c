@@ -32,7 +32,7 @@ TEST(a_precision_that_cuts_a_character_leaves_a_mark)
         CHECK(end && end[-1] == '?' && end[-2] == 'a');
 }
 
-TEST(what_is_cut_at_the_end_is_cut_between_characters)
+TEST(truncated_text_is_cut_between_characters)
 {
         struct cella_err err;
         char text[400];

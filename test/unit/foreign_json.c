@@ -71,7 +71,7 @@ TEST(strings_with_a_nul_are_no_text)
         json_decref(value);
 }
 
-TEST(what_is_not_json_is_refused)
+TEST(invalid_json_is_refused)
 {
         static const char *const bad[] = {
                 "",

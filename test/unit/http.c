@@ -53,7 +53,7 @@ TEST(answers_later)
         CHECK_INT(seen.gone, 0);
 }
 
-TEST(tells_when_a_client_left)
+TEST(reports_that_a_client_left)
 {
         for (int i = 0; i < 4; i++) {
                 int fd = i % 2 ? dial_unix() : dial();

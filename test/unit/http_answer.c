@@ -271,7 +271,7 @@ TEST(closes_the_connection_with_a_stream_that_ends_it)
         }
 }
 
-TEST(tells_when_the_reader_of_a_stream_left)
+TEST(reports_that_the_reader_of_a_stream_left)
 {
         static char block[100000];
 

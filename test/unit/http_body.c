@@ -131,7 +131,7 @@ TEST(streams_bodies_in)
         CHECK_INT(seen.body_ends, 2);
 }
 
-TEST(holds_back_a_body_that_nobody_takes)
+TEST(stops_reading_a_body_that_is_not_consumed)
 {
         static char block[65536];
         size_t sent = 0, held;
@@ -167,7 +167,7 @@ TEST(holds_back_a_body_that_nobody_takes)
         CHECK_ANSWER(get_answer(&reader), 201, "60000000");
 }
 
-TEST(tells_when_an_uploading_client_left)
+TEST(reports_that_an_uploading_client_left)
 {
         for (int i = 0; i < 2; i++) {
                 int fd = dial();

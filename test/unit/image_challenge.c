@@ -10,7 +10,7 @@ static int reading(const char *value)
         return challenge_read(value, &c);
 }
 
-TEST(what_registries_send_is_understood)
+TEST(answers_of_real_registries_are_understood)
 {
         CHECK_INT(reading("Bearer realm=\"https://auth.docker.io/token\",service=\"registry.docker.io\","
                           "scope=\"repository:library/python:pull\""),
@@ -57,7 +57,7 @@ TEST(a_bearer_without_a_realm_is_none)
         CHECK_INT(c.scheme, CHALLENGE_NONE);
 }
 
-TEST(what_is_not_of_that_form_changes_nothing)
+TEST(input_of_another_form_changes_nothing)
 {
         static const char *const bad[] = {
                 "realm=\"x\"",

@@ -18,7 +18,7 @@ static int parse(const char *text, const char *registry)
 /* am9lOnM6ZWNyZXQ= is joe:s:ecret */
 #define JOE "{\"auth\":\"am9lOnM6ZWNyZXQ=\"}"
 
-TEST(what_docker_login_wrote_is_found)
+TEST(credentials_of_docker_login_are_found)
 {
         static const char *const keys[] = {"q.io:5000", "https://q.io:5000", "http://q.io:5000/",
                                            "https://q.io:5000/v2/", "Q.io:5000/v1/"};
@@ -74,7 +74,7 @@ TEST(a_helper_is_named_and_not_run)
         CHECK_STR(c.username, "joe");
 }
 
-TEST(what_is_no_such_file_is_refused_or_empty)
+TEST(invalid_credential_files_are_refused_or_empty)
 {
         CHECK_INT(parse("{", "q.io"), -EINVAL);
         CHECK(err.msg[0]);

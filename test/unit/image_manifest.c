@@ -93,7 +93,7 @@ TEST(a_list_is_chosen_from_by_platform)
         CHECK_STR(chosen("linux/amd64/v3"), NULL);
 }
 
-TEST(platforms_that_are_there_are_told_when_none_fits)
+TEST(the_available_platforms_are_listed_if_none_fits)
 {
         CHECK_INT(reading_as(list, NULL, "linux/s390x"), -ENOENT);
         CHECK_INT(err.kind, CELLA_NOT_FOUND);
@@ -109,7 +109,7 @@ TEST(a_list_of_one_without_a_platform_is_that_one)
         CHECK_INT(reading(LIST("")), -ENOENT);
 }
 
-TEST(what_could_be_read_in_two_ways_is_refused)
+TEST(ambiguous_manifests_are_refused)
 {
         CHECK_INT(reading("{\"schemaVersion\":2,\"config\":" CONFIG ",\"layers\":[" LAYER(
                           GZIP, "1", "1") "],\"manifests\":[" ENTRY("1", FOR("linux", "amd64", "")) "]}"),
@@ -125,7 +125,7 @@ TEST(what_could_be_read_in_two_ways_is_refused)
                   -EBADMSG);
 }
 
-TEST(what_is_no_image_is_refused_with_its_name)
+TEST(invalid_image_names_are_refused_and_shown)
 {
         CHECK_INT(reading("{\"schemaVersion\":2,\"config\":{\"mediaType\":\"application/"
                           "vnd.cncf.helm.config.v1+json\"," D("0") ",\"size\":1},\"layers\":[" LAYER(

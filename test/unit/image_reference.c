@@ -17,7 +17,7 @@ static const char *full(const char *text)
 
 #define HEX "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-TEST(what_is_not_said_is_what_docker_takes)
+TEST(references_get_the_defaults_of_docker)
 {
         CHECK_STR(full("python"), "docker.io/library/python:latest");
         CHECK_STR(full("python:3.12-slim"), "docker.io/library/python:3.12-slim");
@@ -48,7 +48,7 @@ TEST(a_digest_stands_for_itself)
         CHECK(!digest_is_valid(NULL));
 }
 
-TEST(what_could_lead_elsewhere_is_refused)
+TEST(invalid_references_are_refused)
 {
         static const char *const bad[] = {
                 "",           "/",         ":",           "a:",         ":a",        "a/",     "/a",

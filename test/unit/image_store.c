@@ -150,7 +150,7 @@ TEST(images_are_found_by_name_and_by_id)
         drop_area(dir);
 }
 
-TEST(what_the_store_says_is_not_believed)
+TEST(invalid_records_of_the_store_are_refused)
 {
         static const char *const bad[] = {
                 "",

@@ -16,7 +16,7 @@ static int read_text(const char *text, struct rpc_message *m)
         return code;
 }
 
-TEST(messages_are_told_apart)
+TEST(messages_are_distinguished)
 {
         static const struct {
                 const char *text;

@@ -118,7 +118,7 @@ TEST(more_descriptors_than_allowed_are_refused_and_closed)
         close(fds[1]);
 }
 
-TEST(sending_to_nobody_is_an_error_not_a_signal)
+TEST(sending_without_a_receiver_is_an_error_not_a_signal)
 {
         int fds[2];
         pair(fds);

@@ -24,7 +24,7 @@ static int answer(void)
         return 0;
 }
 
-TEST(what_the_kernel_does_not_take_does_not_wait)
+TEST(a_message_that_the_kernel_refuses_is_not_queued)
 {
         AS_SOMEBODY(answer());
 }

@@ -49,7 +49,7 @@ TEST(nonsense_is_refused)
         CHECK_INT(ms("5d"), -EINVAL);
 }
 
-TEST(what_does_not_fit_is_out_of_range)
+TEST(values_that_do_not_fit_are_out_of_range)
 {
         CHECK_INT(bytes("18446744073709551616"), -ERANGE);
         CHECK_INT(bytes("18446744073709551615G"), -ERANGE);

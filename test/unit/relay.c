@@ -239,7 +239,7 @@ static bool is_refused(int fd, int seconds)
         return false;
 }
 
-TEST(who_writes_for_nobody_is_told)
+TEST(writing_to_a_closed_stream_is_an_error)
 {
         int mine[4], theirs[4];
         struct pair p;
@@ -286,7 +286,7 @@ static void send_exited(struct pair *p, uint32_t tag)
 
 /* As it is with pipes: when the end is told, all that was written can be read.  And what is not read keeps
  * nobody else waiting, nor does it take more memory than the windows. */
-TEST(an_end_comes_after_what_was_written_and_nobody_waits_for_a_reader)
+TEST(the_end_follows_all_output_and_does_not_wait_for_a_reader)
 {
         const size_t len = 3000000;
         int mine[4], theirs[4], other[4], others[4];
@@ -452,7 +452,7 @@ static int result_of(const void *bytes, size_t len)
         return e.result;
 }
 
-TEST(what_does_not_fit_ends_it)
+TEST(invalid_frames_end_the_connection)
 {
         static const struct relay_frame bad[] = {
                 {RELAY_HELLO, RELAY_GREETING, 0}, /* a second one */

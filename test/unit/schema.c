@@ -81,7 +81,7 @@ TEST(a_good_request_passes)
         CHECK_STR(said(" {\"runtime\":\"sh\", \"limits\":{\"cpus\":1024}} \n"), "");
 }
 
-TEST(what_is_missing_is_named)
+TEST(missing_fields_are_named)
 {
         CHECK_STR(said("{}"), "runtime is required");
         CHECK_STR(said(""), "runtime is required");

@@ -126,7 +126,7 @@ TEST(filters_compile)
 }
 
 /* init answers with what is in the lower half, and knows the name of each. */
-TEST(what_init_is_asked_has_an_errno_and_a_name)
+TEST(requests_to_init_are_answered_with_an_errno_and_a_name)
 {
         FOR_EACH_FILTER(f)
         {
@@ -524,7 +524,7 @@ TEST(x32_calls_are_killed)
         CHECK_INT(verdict(&filters[0], 0xfffffffe, NULL), KILLED);
 }
 
-TEST(numbers_nobody_has_are_missing)
+TEST(unassigned_numbers_are_missing)
 {
         static const uint32_t nobody[] = {471, 472, 500, 512, 520, 547, 548, 1000, 0x3fffffff, 0xffffffff};
 

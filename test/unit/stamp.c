@@ -38,7 +38,7 @@ static int can_tell(void)
                (major > 6 || (major == 6 && minor >= 13));
 }
 
-TEST(what_was_written_before_is_older_and_what_comes_is_not)
+TEST(files_written_before_are_older_and_later_ones_are_not)
 {
         int told = 0;
         CHECK(mkdtemp(directory) != NULL);

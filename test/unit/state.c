@@ -314,7 +314,7 @@ TEST(a_write_that_fails_changes_nothing)
 }
 
 /* Whatever moment it is killed at: what was answered is there. */
-TEST(what_was_answered_survives_a_kill)
+TEST(acknowledged_changes_survive_a_kill)
 {
         state_close(opened());
         for (int round = 0; round < 10; round++) {

@@ -136,7 +136,7 @@ static void finish(void)
         keep(NULL, end, sizeof end, NULL);
 }
 
-TEST(what_is_packed_comes_out_the_same)
+TEST(packing_and_unpacking_give_the_same_files)
 {
         char path[600], name[201];
         CHECK_INT(mkdir("src", 0755), 0);

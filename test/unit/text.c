@@ -32,7 +32,7 @@ TEST(nothing_steers_the_terminal)
                   "?31m?"); /* not UTF-8 */
 }
 
-TEST(what_does_not_fit_is_cut_between_characters)
+TEST(text_that_does_not_fit_is_cut_between_characters)
 {
         char out[6];
         text_safe(out, sizeof out, "\xc3\xb6\xc3\xb6\xc3\xb6");

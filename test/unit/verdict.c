@@ -53,7 +53,7 @@ TEST(a_limit_that_the_code_survived_is_not_its_end)
         CHECK_INT(judge(f).status, CELLA_EXITED);
 }
 
-TEST(limits_are_told_apart)
+TEST(limits_are_distinguished)
 {
         struct verdict_facts f = facts(EXIT(1));
         f.usage.forks_refused = 1;
@@ -64,7 +64,7 @@ TEST(limits_are_told_apart)
         CHECK_INT(judge(facts(SIGXFSZ)).status, CELLA_DISK_LIMIT);
 }
 
-TEST(what_we_did_ourselves_comes_first)
+TEST(the_limit_that_ended_the_run_has_priority_over_other_causes)
 {
         struct verdict_facts f = facts(SIGKILL);
         f.usage.oom_kills = 1;
