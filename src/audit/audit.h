@@ -7,7 +7,7 @@
  * Each row contains hash(hash of the previous row, own content), so a row that was changed, inserted or
  * removed in the middle is detected.  Retention removes the oldest rows and keeps the hash that the oldest
  * remaining row builds on (in the table of cuts, which is a chain, too).  The chain does not protect
- * against somebody who can write the file and recomputes all hashes: to detect that, store the hash that
+ * against an attacker who can write the file and recomputes all hashes: to detect that, store the hash that
  * audit_verify() returns elsewhere.
  *
  * When the disk is full, rows wait in memory (up to a limit) and are written later.  Records beyond the

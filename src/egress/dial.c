@@ -1,6 +1,6 @@
 /* egress/dial.c -- connects to the destination that was allowed: resolves the name, checks each address,
  * and connects to one of these addresses.  If a single address is refused, the name is refused: otherwise
- * whoever controls the name could choose. */
+ * the owner of the name could choose one. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>

@@ -1,6 +1,6 @@
 /* init/task.h -- the running commands and file operations.
  *
- * There are three kinds, by what the child of init is:
+ * There are three kinds, depending on the process that is the child of init:
  *
  *   TASK_ALONE      the command itself.  No other command runs beside it, so its end is that of every
  * process, which one kill(-1) causes.  If a program has to run first (first.c), it has a supervisor.

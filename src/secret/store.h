@@ -4,7 +4,7 @@
  * new file.  Each value is encrypted with its name and times as authenticated data (XChaCha20-Poly1305),
  * and the file has a keyed hash, so that no entry can be changed, removed, renamed or inserted from
  * elsewhere.  A file that fails verification is not loaded, not even in parts.  Replacing the file by an
- * older version is not detected: whoever can do that also has the key, unless it is a credential.
+ * older version is not detected: an attacker who can do that also has the key, unless it is a credential.
  *
  * Values are also encrypted in memory; secret_store_get() decrypts one into guarded memory that is wiped.
  * One process at a time may open a store; one thread. */

@@ -393,7 +393,7 @@ static bool as_expected(const struct transfer *t)
         file_etag(&t->st, etag);
         return t->existed && t->st_got == sizeof t->st &&
                (!strcmp(seen, "*") || strstr(seen, etag) ||
-                S_ISLNK(t->st.mode)); /* what it leads to is not known */
+                S_ISLNK(t->st.mode)); /* the target of the link is unknown */
 }
 
 static void refuse_changed(struct transfer *t)
