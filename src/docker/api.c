@@ -13,7 +13,7 @@
 
 #define TAIL_MAX (64u << 10)
 
-/* What has come of an answer. */
+/* The received part of an answer. */
 struct reader {
         char *text;
         size_t len, size, max;
@@ -70,7 +70,7 @@ static size_t take(char *data, size_t one, size_t n, void *userdata)
         return given;
 }
 
-/* A value of printable characters without spaces around it. */
+/* Copies the printable characters of a value without spaces. */
 static void take_value(char *ret, size_t size, const char *from, size_t len)
 {
         size_t n = 0;
@@ -162,7 +162,7 @@ int api_call(const struct api_request *q, struct api_answer *ret, struct cella_e
                 return err_say(err, CELLA_INVALID_REQUEST, -ENAMETOOLONG,
                                "a name is too long for the container engine");
         CURL *curl = curl_easy_init();
-        /* No "Expect": it would cost a round trip. */
+        /* Without "Expect", which would cost a round trip. */
         struct curl_slist *headers = curl_slist_append(NULL, "Content-Type: application/json");
         struct curl_slist *more = headers ? curl_slist_append(headers, "Expect:") : NULL;
         int e = 0;

@@ -1,23 +1,23 @@
 /* docker/api.h -- one request to the engine's API: HTTP over its Unix socket.
  *
- * Every call waits for its answer, for at most as long as it is told; who must not wait calls from a thread
- * of its own (job.h). */
+ * Every call waits for its answer, up to patience_s seconds.  A caller that must not wait uses a thread
+ * (job.h). */
 #pragma once
 #include <stddef.h>
 
 #include "cella.h"
 
 #define API_ANSWER_MAX (8u << 20)
-#define API_PATIENCE_S 30     /* for what an engine does at once, on however busy a machine */
-#define API_LOOK_PATIENCE_S 5 /* for finding out whether one is there */
+#define API_PATIENCE_S 30     /* for fast operations, even on a busy machine */
+#define API_LOOK_PATIENCE_S 5 /* to find out whether an engine answers */
 #define API_PULL_PATIENCE_S 1800
 
 struct api_answer {
-        int status; /* of HTTP */
-        char *text; /* with a NUL after it; free() */
+        int status; /* HTTP status */
+        char *text; /* terminated by a NUL; free() */
         size_t len;
-        bool podman;  /* its headers say so */
-        char api[16]; /* the version of the API, as they say; "": they do not */
+        bool podman;  /* the headers say so */
+        char api[16]; /* version of the API in the headers; "": none */
 };
 
 static inline bool api_succeeded(const struct api_answer *answer)
@@ -31,12 +31,12 @@ static inline void api_answer_done_auto(struct api_answer *answer)
         api_answer_done(answer);
 }
 
-/* Once, before there are threads. */
+/* Call once, before threads are started. */
 int api_init(void);
 
-/* 0 when there was an answer, whatever it says; free it.  Else CELLA_ENGINE_UNAVAILABLE, in words for who can
- * do something about it.  body: JSON; NULL: none.  Of an answer longer than API_ANSWER_MAX, and with
- * tail_only of one longer than 64 KiB, the end is kept. */
+/* Returns 0 for any answer, which the caller releases.  Otherwise CELLA_ENGINE_UNAVAILABLE, with a message
+ * for the operator.  body: JSON; NULL: none.  An answer longer than API_ANSWER_MAX is an error; with
+ * tail_only the last 64 KiB are kept. */
 struct api_request {
         const char *socket, *method, *path, *body;
         unsigned patience_s;
@@ -45,6 +45,5 @@ struct api_request {
 
 int api_call(const struct api_request *request, struct api_answer *ret, struct cella_err *err);
 
-/* A part of a path or query with everything in it that means something there written as %XX; -ENAMETOOLONG.
- */
+/* Escapes a part of a path or query as %XX.  Returns 0 or -ENAMETOOLONG. */
 int api_escape(const char *text, char *ret, size_t size);

@@ -32,7 +32,7 @@ struct attach {
         int fd;
         struct stream stream;
         struct relay relay;
-        char early[ANSWER_MAX]; /* what came behind the answer's head */
+        char early[ANSWER_MAX]; /* data received after the head of the answer */
         size_t n_early;
         char buffers[RELAY_BUFFERS];
 };
@@ -77,7 +77,8 @@ static int connect_to(const char *path)
         return connect(fd, (struct sockaddr *)&address, sizeof address) < 0 ? -errno : TAKE_FD(fd);
 }
 
-/* The answer's head, of which *ret_len bytes are there with what follows.  Its length, or -errno. */
+/* Receives the head of the answer.  *ret_len: bytes received, including data after the head.  Returns the
+ * length of the head or -errno. */
 static long get_answer(int fd, char text[ANSWER_MAX], size_t *ret_len, int *ret_status)
 {
         size_t len = 0;
@@ -95,7 +96,7 @@ static long get_answer(int fd, char text[ANSWER_MAX], size_t *ret_len, int *ret_
         return head;
 }
 
-/* An engine that looks for keys by which a person leaves a terminal is told that there are none. */
+/* detachKeys is empty: engines otherwise look for key sequences that detach a terminal. */
 static int ask(struct attach *a, const char *id, struct cella_err *err)
 {
         char text[300];
@@ -153,8 +154,8 @@ int attach_hear(struct attach *a)
         return r < 0 ? r : a->relay.greeted;
 }
 
-/* What the owner takes for the command's own terminal, with a line discipline that changes nothing: the one
- * inside does that. */
+/* Makes the terminal that the owner gets as the command's.  It is raw, because the line discipline inside the
+ * container does the processing. */
 static int open_terminal(int *ret_ours)
 {
         struct termios raw;
@@ -230,6 +231,6 @@ int attach_start(struct attach *attach, struct cella_err *err)
                 sys_close(pair[0]);
                 return err_set(err, CELLA_INTERNAL, r, "cannot start a thread");
         }
-        a = NULL; /* the thread's */
+        a = NULL; /* now owned by the thread */
         return pair[0];
 }

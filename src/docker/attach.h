@@ -1,25 +1,26 @@
-/* docker/attach.h -- the way to init through the engine, for a container that lets no socket in.
+/* docker/attach.h -- the connection to init through the engine, for a container that cannot use a socket of
+ * the host.
  *
- * POST /containers/ID/attach makes a connection a stream to the container's standard input and output.  A
- * thread of ours moves what goes over it from and to a socket (wire/relay.h): who gets that talks to init as
- * always. */
+ * POST /containers/ID/attach turns a connection into a stream to the container's standard input and output.
+ * A thread moves the data between the stream and a socket (wire/relay.h).  The owner of that socket talks to
+ * init as usual. */
 #pragma once
 #include "cella.h"
 
 struct attach;
 
-/* Asks for the stream of a container that was not started yet. */
+/* Requests the stream of a container that was not started yet. */
 int attach_new(const char *socket, const char *id, struct attach **ret, struct cella_err *err);
 struct attach *attach_free(struct attach *attach);
 
-/* Readable when there is something to hear. */
+/* Returns the descriptor to poll for reading. */
 int attach_fd(const struct attach *attach);
 
-/* 1 when init is there, 0 when it is not yet, -EPIPE when the stream has ended, or -errno. */
+/* Returns 1 when init has connected, 0 if not yet, -EPIPE when the stream has ended, or -errno. */
 int attach_hear(struct attach *attach);
 
-/* Whether it is this kernel that init runs in. */
+/* Whether init runs in this kernel. */
 bool attach_is_this_kernel(const struct attach *attach);
 
-/* Starts the thread, whose it is from here on, on failure too.  Returns the socket. */
+/* Starts the thread, which takes the object, also on failure.  Returns the socket or -errno. */
 int attach_start(struct attach *attach, struct cella_err *err);

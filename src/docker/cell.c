@@ -8,13 +8,13 @@
 
 #include "sys/file.h"
 
-#define DEATH_PATIENCE_MS 500 /* then an engine is asked, which takes it as long */
+#define DEATH_PATIENCE_MS 500 /* afterwards the engine is asked, which takes as long */
 #define PLACES KEEPER_SANDBOXES_MAX
 
 static struct {
         pthread_mutex_t lock;
         struct cell *all[PLACES];
-        uint32_t times[PLACES]; /* how often each place was used */
+        uint32_t times[PLACES]; /* number of uses of each slot */
         unsigned next;
 } table = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -59,7 +59,7 @@ static struct cell *find(uint32_t handle, bool take)
         if (!c || c->handle != handle)
                 return NULL;
         if (take)
-                table.all[handle % PLACES] = NULL; /* its hold is the caller's */
+                table.all[handle % PLACES] = NULL; /* the caller takes the table's reference */
         else
                 c->holders++;
         return c;

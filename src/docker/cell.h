@@ -1,6 +1,6 @@
-/* docker/cell.h -- the sandboxes there are, by handle; and who is told about them.
+/* docker/sandbox.h -- the table of sandboxes, by handle.
  *
- * The loop and the jobs use them at once.  A cell lives until nobody holds it and it was dropped. */
+ * The loop and the jobs use them concurrently.  A sandbox is freed when its last reference is released. */
 #pragma once
 #include <pthread.h>
 
@@ -14,26 +14,26 @@ struct cell {
         char id[32];
         char container[REPLY_ID_MAX];
         char socket[DOCKER_SOCKET_MAX]; /* of the engine that made it */
-        int pidfd;                      /* of init; -1: its process cannot be seen from here */
-        int control;                    /* to init, whose end it is when we shut it; -1 */
+        int pidfd;                      /* of init; -1: its process is not visible from here */
+        int control;                    /* to init, which exits when it is shut down; -1: none */
         struct usage usage;
-        pthread_mutex_t lock;       /* for what follows */
-        struct keeper_counted last; /* as last read */
-        bool inspected;             /* after its death: the engine said what it knows */
+        pthread_mutex_t lock;       /* protects the following members */
+        struct keeper_counted last; /* the last reading */
+        bool inspected;             /* after its death: the engine was asked for its state */
 };
 
-/* A new one, not in the table yet; held. */
+/* Makes a sandbox with one reference, which is not in the table. */
 struct cell *cell_new(const char *id, const char *container, const char *socket);
-/* Puts it into the table, which gives it its handle.  -EUSERS. */
+/* Adds it to the table, which assigns its handle.  Returns 0 or -EUSERS. */
 int cell_add(struct cell *cell);
-/* The one with this handle, held; NULL: there is none. */
+/* Returns the sandbox with this handle and a new reference; NULL: none. */
 struct cell *cell_hold(uint32_t handle);
-/* The same, and it is not found again. */
+/* Likewise, and removes it from the table. */
 struct cell *cell_take(uint32_t handle);
-struct cell *cell_take_any(void); /* NULL: there is none any more */
+struct cell *cell_take_any(void); /* NULL: the table is empty */
 void cell_release(struct cell *cell);
 
 bool cell_is_dead(const struct cell *cell);
 
-/* Tells init to go, and with it everything; true when it has. */
+/* Asks init to exit, which ends all processes.  Returns true if they have ended in time. */
 bool cell_let_go(const struct cell *cell);

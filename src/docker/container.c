@@ -23,7 +23,7 @@ int container_refused(struct api_answer *answer, const char *what, struct cella_
         return err_say(err, kind, num, "cannot %s: %.180s", what, message);
 }
 
-/* Success and anything else: 0, or words for it.  also: another status that is as good. */
+/* Sends a request without a body.  Returns 0 on success or for status `also`; otherwise sets err. */
 static int order(const char *socket, const char *method, const char *path, const char *what, int also,
                  struct cella_err *err)
 {
@@ -36,7 +36,7 @@ static int order(const char *socket, const char *method, const char *path, const
         return container_refused(&answer, what, err);
 }
 
-/* An id was checked by reply_id_valid(): it needs no escaping. */
+/* An id was checked by reply_id_valid() and needs no escaping. */
 static const char *path_of(char ret[160], const char *id, const char *rest)
 {
         snprintf(ret, 160, "/containers/%.72s%s", id, rest);
@@ -72,7 +72,7 @@ int container_start(const char *socket, const char *id, struct cella_err *err)
 {
         char path[160];
         int r = order(socket, "POST", path_of(path, id, "/start"), "start the container", 304, err);
-        /* It is the engine that could not, whatever number it has for that. */
+        /* The engine is the cause, whatever status it returns. */
         if (r < 0)
                 err->kind = CELLA_ENGINE_UNAVAILABLE;
         return r;
@@ -135,7 +135,7 @@ void container_tighten(const char *socket, const char *id, uint64_t memory, uint
         api_call(&q, &answer, &ignored);
 }
 
-/* 409: it does not run (any more). */
+/* Status 409: it does not run. */
 int container_kill(const char *socket, const char *id, struct cella_err *err)
 {
         struct cella_err why = {0};
@@ -147,7 +147,7 @@ int container_kill(const char *socket, const char *id, struct cella_err *err)
         struct reply_state state;
         if (container_inspect(socket, id, &state, err) < 0 || !state.running)
                 return 0;
-        if (state.paused) { /* what is frozen does not die, and some engines do not even try */
+        if (state.paused) { /* a frozen process does not die, and some engines refuse */
                 container_pause(socket, id, false, &why);
                 r = order(socket, "POST", path_of(path, id, "/kill?signal=SIGKILL"), "kill the sandbox", 404,
                           &why);
@@ -164,7 +164,7 @@ int container_remove(const char *socket, const char *id, struct cella_err *err)
                       err);
         if (r == 0)
                 return 0;
-        /* One that is paused, or dies at this moment. */
+        /* It may be paused, or dying right now. */
         struct cella_err why = {0};
         container_kill(socket, id, &why);
         return order(socket, "DELETE", path_of(path, id, "?force=true&v=true"), "remove the container", 404,

@@ -47,7 +47,7 @@ static int look(const char *socket, struct docker_opened *ret, struct cella_err 
         return 0;
 }
 
-/* unix:///path; everything else would leave the machine. */
+/* Only unix:///path: other addresses are not on this machine. */
 static int path_of_host(const char *host, const char **ret, struct cella_err *err)
 {
         if (!strncmp(host, "unix://", 7) && host[7] == '/') {
@@ -73,7 +73,7 @@ static int not_found(const struct cella_err *denied, struct cella_err *err)
                 "engine native");
 }
 
-/* One that is there but refuses us is worth more words than one that is not. */
+/* An engine that refuses access gives a better error message than a missing one. */
 static int search(const struct setup *setup, struct docker_opened *ret, struct cella_err *err)
 {
         char own[2][256];
@@ -111,7 +111,7 @@ static int choose_runtime(const struct docker_open *want, struct docker_opened *
         return 0;
 }
 
-/* Runtimes whose containers are processes of this kernel, into which a socket leads. */
+/* Whether containers of this runtime are processes of this kernel, so that a socket works. */
 static bool is_of_this_kernel(const char *runtime)
 {
         static const char *const known[] = {"", "runc", "crun", "youki", "io.containerd.runc.v2"};

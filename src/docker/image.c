@@ -12,7 +12,7 @@
 
 #define ESCAPED_MAX (3 * KEEPER_IMAGE_MAX + 1)
 
-/* 1: it has it; 0: it has not. */
+/* Returns 1 if the engine has the image, 0 if not, or -errno. */
 static int inspect(const char *socket, const char *reference, struct reply_image *ret, struct cella_err *err)
 {
         char name[ESCAPED_MAX], path[ESCAPED_MAX + 32];
@@ -36,7 +36,7 @@ static int inspect(const char *socket, const char *reference, struct reply_image
                      : 1;
 }
 
-/* python -> python:latest: without a tag an engine would pull them all. */
+/* Adds ":latest" to a name without a tag: the engine would pull all tags. */
 static void tag_of(const char *reference, char *ret, size_t size)
 {
         const char *name = strrchr(reference, '/');

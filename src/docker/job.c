@@ -16,7 +16,7 @@ static struct {
         pthread_mutex_t lock;
         pthread_cond_t more, done;
         struct job *first, **last;
-        unsigned threads, idle, waiting, pending; /* pending: waiting and under way */
+        unsigned threads, idle, waiting, pending; /* pending: waiting and active */
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER,
           .more = PTHREAD_COND_INITIALIZER,
           .done = PTHREAD_COND_INITIALIZER};
@@ -51,7 +51,7 @@ static void *serve(void *unused)
         return NULL;
 }
 
-/* With the lock. */
+/* Call with the lock held. */
 static int start_thread(void)
 {
         pthread_attr_t attributes;
@@ -75,7 +75,7 @@ int job_add(void (*work)(void *argument), void *argument)
         pthread_mutex_lock(&pool.lock);
         int r = pool.waiting >= pool.idle && pool.threads < JOB_THREADS ? start_thread() : 0;
         if (r < 0 && pool.threads > 0)
-                r = 0; /* those there are do it */
+                r = 0; /* existing threads will do it */
         if (r == 0) {
                 *(pool.last ? pool.last : &pool.first) = job;
                 pool.last = &job->next;

@@ -1,10 +1,9 @@
 /* docker/main.c -- cella-docker: the engine whose sandboxes are containers of Docker or Podman.
  *
- * Who may use an engine's socket is root on this machine, or next to it; so that is given to this process,
- * which takes fixed-size packets and makes containers of one kind, and not to the server.  It is started with
- * no capability (keeper/spawn/child.h) but those for a container's way out, and these are not in use
- * (network.h). It ends when the other end of its socket is closed, and then removes the containers that
- * it made. */
+ * Access to an engine's socket is nearly equivalent to root on this machine.  So this process has it, and not
+ * the server: it accepts only packets of fixed formats and makes containers of one kind.  It is started with
+ * no capabilities (keeper/spawn/child.h) except those for a container's network, which are not effective
+ * until needed (network.h).  It ends when its socket is closed, and then removes its containers. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

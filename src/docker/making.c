@@ -1,4 +1,4 @@
-/* docker/making.c -- from a request to a container in which our init waits. */
+/* docker/making.c -- makes a container in which our init waits, for one request. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@
 #include "wire/message.h"
 
 #define INIT_PATIENCE_US 30000000
-#define LOOK_MS 250 /* how often to ask whether it has ended instead */
+#define LOOK_MS 250 /* interval of checking whether the container has ended */
 #define ALL_WALLS ((WALL_PROC << 1) - 1)
 #define GROUP_LIMITS (CELLA_LIMIT_MEMORY | CELLA_LIMIT_PROCESSES | CELLA_LIMIT_CPUS)
 
@@ -49,7 +49,7 @@ static const char *check(const struct keeper_make *m)
         return NULL;
 }
 
-/* Each: r or w and the source, then the target. */
+/* Each mount: r or w and the source, then the target. */
 static bool take_mounts(struct making *m, size_t len)
 {
         for (char *at = m->text, *end = m->text + len; at < end; m->n_mounts++) {
@@ -90,9 +90,9 @@ struct making *making_parse(const void *packet, size_t len, bool by_server, cons
         return m;
 }
 
-/* ---- what it needs ---- */
+/* ---- preparation ---- */
 
-/* What is held while one is being made. */
+/* The state while a sandbox is being made. */
 struct work {
         const struct making *making;
         struct docker_opened engine;
@@ -105,13 +105,13 @@ struct work {
         bool has_place;
         int listener, control;
         struct attach *attach;
-        bool attached; /* control leads there, and not to a socket that init has */
+        bool attached; /* control leads to the engine's stream, not to a socket of init */
         bool other_kernel;
         struct cell *cell;
         uint32_t missing;
 };
 
-/* Descriptors do not go over the engine's stream: neither that of its namespace, nor those of a way out. */
+/* The engine's stream cannot carry descriptors, which the network needs. */
 static int refuse_network(struct cella_err *err)
 {
         err_say(err, CELLA_ISOLATION_UNAVAILABLE, -ENOTSUP,
@@ -145,8 +145,8 @@ static int check_possible(const struct work *w, struct cella_err *err)
         return limits_check(&m->limits, err);
 }
 
-/* Without a user namespace in between, who may write to a directory is who it belongs to.  Without privilege
- * the engine calls us root. */
+/* Without a user namespace, access to a directory depends on its owner.  In a rootless engine, our user is
+ * root. */
 static void take_owner(struct work *w, const char *path)
 {
         struct stat st;
@@ -211,7 +211,7 @@ static int make_container(struct work *w, struct cella_err *err)
         return container_start(w->engine.socket, w->container, err);
 }
 
-/* ---- init's coming ---- */
+/* ---- connection of init ---- */
 
 static int explain_end(const struct work *w, const struct reply_state *state, struct cella_err *err)
 {
@@ -230,13 +230,13 @@ static int explain_end(const struct work *w, const struct reply_state *state, st
                        state->error[0] ? ": " : "", state->error);
 }
 
-/* Over the engine's stream: 1, 0: not yet. */
+/* Checks the engine's stream.  Returns 1 if init has connected, 0 if not yet, or -errno. */
 static int hear_stream(struct work *w, struct cella_err *err)
 {
         int r = w->attach ? attach_hear(w->attach) : 0;
         if (r == 0)
                 return 0;
-        if (r < 0) { /* the engine says more about its end */
+        if (r < 0) { /* the engine's state has the reason */
                 w->attach = attach_free(w->attach);
                 return 0;
         }
@@ -246,7 +246,7 @@ static int hear_stream(struct work *w, struct cella_err *err)
         return r < 0 ? r : 1;
 }
 
-/* Whether init has come, by either way: 1, and w->control is what leads to it; 0: not within that time. */
+/* Waits for init on either connection.  Returns 1 with w->control set, 0 after wait_ms, or -errno. */
 static int hear_init(struct work *w, int wait_ms, struct cella_err *err)
 {
         int r = hear_stream(w, err); /* it may have come with the engine's answer */
@@ -284,14 +284,14 @@ static int await_init(struct work *w, struct cella_err *err)
         }
         if (heard < 0)
                 return heard;
-        /* Only the first is let in, and that is init: nothing else ran yet. */
+        /* Only the first connection is accepted.  That is init, because nothing else has run yet. */
         sys_close(TAKE_FD(w->listener));
         w->attach = attach_free(w->attach);
         place_empty(&process.place, w->making->make.id);
         return 0;
 }
 
-/* The container's first process; of a runtime with a kernel of its own, that kernel. */
+/* Returns the pid of the container's first process, or of the runtime's own kernel. */
 static pid_t ask_for_pid(struct work *w)
 {
         struct cella_err ignored = {0};
@@ -304,7 +304,7 @@ static pid_t ask_for_pid(struct work *w)
         return fd < 0 ? 0 : state.pid;
 }
 
-/* Who is at the other end, as far as the kernel lets us know. */
+/* Returns the pid of init, as far as the kernel reports it. */
 static pid_t see_init(struct work *w)
 {
         if (w->attached)
@@ -321,7 +321,8 @@ static pid_t see_init(struct work *w)
         return peer.pid;
 }
 
-/* In a kernel of its own, what the group counts are that one's threads, and nobody counts the code's. */
+/* If the runtime has its own kernel, the group counts the threads of that kernel, and nothing counts the
+ * code's processes. */
 static void tighten(struct work *w, uint64_t processes)
 {
         const struct keeper_make *m = &w->making->make;

@@ -1,10 +1,10 @@
 /* docker/masks.c -- the paths of /proc that a container engine hides: all that are not on the allow lists.
  *
- * An engine takes a list of paths to hide, not a list of paths to show.  So we read the /proc of this
- * machine, once, before the first container is made, and hide every entry that is not on the allow lists.
- * Containers usually share this machine's kernel, so they have the same entries.  If the engine runs in a
- * virtual machine with another kernel, it ignores the paths that its kernel lacks.  Entries that only its
- * kernel has are not hidden. */
+ * An engine accepts a list of paths to hide, not a list of paths to show.  So the /proc of this machine is
+ * read once, before the first container is made, and every entry that is not on the allow lists is hidden.
+ * Containers usually share this machine's kernel and have the same entries.  If the engine runs in a virtual
+ * machine with another kernel, it ignores paths that its kernel lacks; entries that only its kernel has are
+ * not hidden. */
 #include "docker/masks.h"
 
 #include <dirent.h>
@@ -62,7 +62,7 @@ static void add_mask(struct masks *masks, const char *path)
                 snprintf(masks->paths[masks->n++], MASK_MAX, "%s", path);
 }
 
-/* The entries of /proc/below, which may be "". */
+/* Lists the entries of /proc/below, which may be "". */
 static void list_hidden(struct masks *masks, const char *below, unsigned depth)
 {
         const size_t top = strlen("/proc/");

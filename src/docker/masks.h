@@ -10,5 +10,5 @@ struct masks {
         size_t n;
 };
 
-/* The same each time, and never freed. */
+/* Returns the same list each time; it is never freed. */
 const struct masks *masks_all(void);

@@ -27,7 +27,7 @@
 
 #define PATIENCE_S 20
 
-/* ---- rights ---- */
+/* ---- capabilities ---- */
 
 static uint32_t permitted(void)
 {
@@ -62,11 +62,10 @@ int network_check(const struct docker_opened *engine, struct cella_err *err)
 }
 
 /* ---- in the child ----
- *
- * It is alone in its process, and was not made by fork(): nothing here may allocate. */
+ * It was not made by fork() of libc: nothing here may allocate memory. */
 
-/* Root over the machine is root over every namespace.  Another user is that over what its own rootless engine
- * made, once it is inside. */
+/* Root has capabilities in every namespace.  Another user has them in namespaces of its own rootless engine,
+ * after entering their user namespace. */
 static int enter(int netns)
 {
         set_rights(permitted(), permitted());
@@ -79,7 +78,7 @@ static int enter(int netns)
         return sys_setns(netns, CLONE_NEWNET);
 }
 
-/* Some kernels put interfaces into every namespace, which are down. */
+/* Some kernels add interfaces to every namespace, which are down. */
 static bool is_up(int any_socket, const char *name, size_t len)
 {
         struct ifreq request = {0};
@@ -89,7 +88,7 @@ static bool is_up(int any_socket, const char *name, size_t len)
         return sys_call3(SYS_ioctl, any_socket, SIOCGIFFLAGS, &request) < 0 || (request.ifr_flags & IFF_UP);
 }
 
-/* There must be no other way: an engine may have its own idea of what a container without network gets. */
+/* There must be no other interface: an engine may give one even to a container without network. */
 static int check_alone(struct cella_err *err)
 {
         char text[16384], *at = text;
@@ -103,7 +102,7 @@ static int check_alone(struct cella_err *err)
                 const char *name = at + strspn(at, " ");
                 size_t len = strcspn(name, ":\n");
                 if (line == 0 || name[len] != ':' || (len == 2 && !memcmp(name, "lo", 2)))
-                        continue; /* the second line has titles, too */
+                        continue; /* the second line also has titles */
                 if (is_up(any, name, len))
                         return err_say(err, CELLA_ISOLATION_UNAVAILABLE, -EPERM,
                                        "net: the container has an interface of its own: %.*s",
@@ -130,9 +129,9 @@ _Noreturn static void work(int netns, int answer)
         sys_exit(0);
 }
 
-/* ---- before and after ---- */
+/* ---- in the caller ---- */
 
-/* Receives one message with so many descriptors and nothing else; or what went wrong. */
+/* Receives a message of this type with n_fds descriptors and no data, or an error. */
 static int receive(int socket, uint32_t type, int *fds, unsigned n_fds, struct cella_err *err)
 {
         const struct timeval patience = {.tv_sec = PATIENCE_S}, none = {0};
@@ -159,7 +158,7 @@ static int receive(int socket, uint32_t type, int *fds, unsigned n_fds, struct c
                        "net: the container has no network namespace to be seen from here");
 }
 
-/* That it is one, and not ours. */
+/* Checks that it is a network namespace and not our own. */
 static int check_namespace(int fd, struct cella_err *err)
 {
         struct statfs fs;

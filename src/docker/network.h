@@ -1,20 +1,21 @@
-/* docker/network.h -- the way out of a container's network namespace, made from outside.
+/* docker/network.h -- sets up the network of a container's namespace from outside.
  *
- * The container's own init cannot: it has no capability.  So it says where it is, and we go there. */
+ * The container's init cannot do this, because it has no capabilities.  It sends its namespace, and a child
+ * of this process enters it. */
 #pragma once
 #include <stdbool.h>
 
 #include "cella.h"
 #include "wire/docker.h"
 
-/* Keeps of our capabilities those that are needed for this, and none of them in use until then.  Once, before
- * there are threads. */
+/* Keeps only the capabilities that are needed here, as permitted but not effective.  Call once, before
+ * threads are started. */
 int network_keep_rights(void);
 
-/* Says so if it cannot be had with this engine, before there is a container. */
+/* Fails if this engine does not allow a network, before a container is made. */
 int network_check(const struct docker_opened *engine, struct cella_err *err);
 
-/* Asks init, which waits at the other end for INIT_JOIN, for its namespace, and makes the two sockets there
- * (wire/egress.h).  A child does that, so that nothing of ours is ever in that namespace.  On failure nothing
- * is open. */
+/* Asks init, which waits for INIT_JOIN, for its namespace and makes the two sockets in it (wire/egress.h).  A
+ * child process does this, so that this process never enters the namespace.  On failure nothing stays
+ * open. */
 int network_open(int control, int ret[2], struct cella_err *err);

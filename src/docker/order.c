@@ -1,4 +1,4 @@
-/* docker/order.c -- what is asked of a sandbox that is there. */
+/* docker/order.c -- requests about an existing sandbox. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,13 +35,13 @@ void order_kill(void *argument)
 {
         struct order *o = argument;
         struct cella_err ignored = {0};
-        if (!cell_let_go(o->cell)) /* it is paused, or busy elsewhere */
+        if (!cell_let_go(o->cell)) /* it is paused or blocked */
                 container_kill(o->cell->socket, o->cell->container, &ignored);
         order_free(o);
 }
 
-/* The kernel's numbers while there are groups; after that the last that were read, and what the engine has
- * seen of its end. */
+/* Uses the kernel's counters while the groups exist; afterwards the last reading, and the engine's report
+ * about its end. */
 void order_count(void *argument)
 {
         struct order *o = argument;
@@ -76,7 +76,7 @@ void order_freeze(void *argument)
         if (r < 0) {
                 struct cella_err ignored = {0};
                 struct reply_state state;
-                /* As it is already. */
+                /* Already in this state. */
                 if (container_inspect(o->cell->socket, o->cell->container, &state, &ignored) == 0 &&
                     state.running && state.paused == o->pause)
                         r = 0;

@@ -1,11 +1,11 @@
-/* docker/place.h -- the directory where containers find init and the socket to its owner.
+/* docker/place.h -- the directory in which containers find init and the socket to its owner.
  *
- *      HOME/OWNER/           one for each cella-docker that runs; OWNER is also a label of its containers
- *      HOME/OWNER/lock       locked while it lives: so others tell what a killed one left behind
- *      HOME/OWNER/init       the program
- *      HOME/OWNER/resolv.conf   shown in containers that have a network
- *      HOME/OWNER/ID/        shown in the sandbox's container: init, and s, the socket; empty once init has
- *                            come */
+ *  HOME/OWNER/           one for each running cella-docker; OWNER is also a label of its containers
+ *  HOME/OWNER/lock       locked while it runs, so that others recognize leftovers of a killed one
+ *  HOME/OWNER/init       the program
+ *  HOME/OWNER/resolv.conf   mounted in containers with a network
+ *  HOME/OWNER/ID/        mounted in the sandbox's container: init, and the socket s; empty once init has
+ *                        connected */
 #pragma once
 #include "base/id.h"
 #include "cella.h"
@@ -20,19 +20,19 @@ struct place {
 };
 
 int place_open(const char *home, struct place *ret, struct cella_err *err);
-void place_close(struct place *place); /* nothing is left of it, but HOME */
+void place_close(struct place *place); /* removes everything except HOME */
 
 /* Makes the directory of a sandbox, with the program in it. */
 int place_make(const struct place *place, const char *id, struct cella_err *err);
-/* Listens there.  Returns the socket. */
+/* Listens on the socket in it.  Returns the descriptor or -errno. */
 int place_listen(const struct place *place, const char *id, struct cella_err *err);
-/* Its path, for the engine; or with PLACE_RESOLVER instead of an id, that file's. */
+/* Returns its path for the engine; with PLACE_RESOLVER instead of an id, the path of that file. */
 int place_path(const struct place *place, const char *id, char *ret, size_t size);
-/* Nobody else gets in. */
+/* Removes the program and the socket, so that no other process can connect. */
 void place_empty(const struct place *place, const char *id);
 void place_remove(const struct place *place, const char *id);
 
-/* Whether a cella-docker of that name lives. */
+/* Whether a cella-docker with this name runs. */
 bool place_owner_lives(const char *home, const char *owner);
-/* Removes the directories of those that do not. */
+/* Removes the directories of those that do not run. */
 void place_sweep(const struct place *place);

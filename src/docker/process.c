@@ -1,7 +1,7 @@
 /* docker/process.c -- cella-docker's loop.
  *
- * It takes packets and answers those that need no waiting; for the others it has jobs.  Whoever is at the
- * other end is believed as little as the keeper believes its server: what does not fit ends everything. */
+ * It receives packets and answers those that need no waiting; jobs handle the others.  The client is trusted
+ * as little as the keeper trusts its server: an invalid packet ends the process. */
 #include "docker/process.h"
 
 #include <errno.h>
@@ -31,11 +31,11 @@
 #define RETRY_MS 2000
 #define EVENTS_AT_ONCE 16
 
-enum { ON_REQUEST = 1, ON_SIGNAL }; /* no handle is as small */
+enum { ON_REQUEST = 1, ON_SIGNAL }; /* handles are larger */
 
 struct process process;
 
-/* What the settings made of us. */
+/* The engine found by the last DOCKER_OPEN. */
 static struct {
         pthread_mutex_t lock;
         struct docker_opened found;
@@ -47,7 +47,7 @@ static pthread_mutex_t sending = PTHREAD_MUTEX_INITIALIZER;
 void process_reply(const void *packet, size_t len, int fd)
 {
         pthread_mutex_lock(&sending);
-        /* If nobody is there any more, the loop hears of it. */
+        /* If the client is gone, the loop notices it. */
         sys_rights_send(DOCKER_CONTROL_FD, packet, len, &fd, fd >= 0, 0);
         pthread_mutex_unlock(&sending);
         sys_close(fd);
@@ -70,7 +70,7 @@ int process_watch(const struct cell *cell)
 {
         struct epoll_event event = {.events = EPOLLIN | EPOLLONESHOT, .data.u64 = cell->handle};
         if (cell->pidfd < 0)
-                return 0; /* its control socket tells, to who has that */
+                return 0; /* the client notices its death on the control socket */
         return epoll_ctl(process.epoll, EPOLL_CTL_ADD, cell->pidfd, &event) < 0 ? -errno : 0;
 }
 
@@ -163,7 +163,7 @@ static const char *take_about(const struct keeper_about *packet, size_t len)
         case KEEPER_THAW:
                 work = order_freeze;
                 break;
-        default: /* KEEPER_THROTTLE, KEEPER_UNTHROTTLE: the engine's own limit stands from the beginning */
+        default: /* KEEPER_THROTTLE, KEEPER_UNTHROTTLE: the engine's limit applies from the start */
                 break;
         }
         struct order *o = work ? malloc(sizeof *o) : NULL;
@@ -194,7 +194,7 @@ static const char *take_packet(const char *packet, size_t len)
         return "an unknown request";
 }
 
-/* False: it is over. */
+/* Returns false if the loop must end. */
 static bool hear(void)
 {
         static _Alignas(8) char packet[DOCKER_MAKE_MAX + 1];
@@ -212,7 +212,7 @@ static void hear_death(uint32_t handle)
         struct cell *cell = cell_hold(handle);
         if (!cell)
                 return;
-        /* Before the engine takes its groups away. */
+        /* Before the engine removes its groups. */
         pthread_mutex_lock(&cell->lock);
         usage_read(&cell->usage, &cell->last);
         pthread_mutex_unlock(&cell->lock);
@@ -271,7 +271,7 @@ static void see_namespaces(void)
                 process.outside[i] = stat(paths[i], &st) == 0 ? st.st_ino : 0;
 }
 
-/* What is being made ends first: then everything is in the table. */
+/* Waits for jobs first: then all sandboxes are in the table. */
 static void end_all(void)
 {
         struct cell *cell;
@@ -288,7 +288,7 @@ static void end_all(void)
         remains_retry(NULL);
 }
 
-/* Who started us is told in the place of the first answer why there is none. */
+/* Reports the error as the answer to the first request. */
 static int refuse(const struct cella_err *err)
 {
         process_fail(1, err);

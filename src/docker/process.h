@@ -5,35 +5,35 @@
 #include "docker/setup.h"
 #include "wire/init.h"
 
-/* Set before there are threads, and not changed after. */
+/* Set before threads are started, and constant afterwards. */
 struct process {
         struct setup setup;
         struct place place;
         int epoll;
         uint64_t outside[INIT_NS_COUNT]; /* our own namespaces, see struct init_join */
-        char kernel[72];                 /* and kernel */
+        char kernel[72];                 /* and the own kernel version */
 };
 
 extern struct process process;
 
-/* Runs until nobody is at the other end, and removes everything.  Returns the exit status. */
+/* Runs until the client closes its socket, then removes everything.  Returns the exit status. */
 int process_run(const struct setup *setup);
 
-/* To who asked; takes fd (-1: none).  From any thread. */
+/* Sends a packet to the client; takes fd (-1: none).  May be called in any thread. */
 void process_reply(const void *packet, size_t len, int fd);
 void process_fail(uint32_t number, const struct cella_err *err);
 
-/* The engine that is in use, as it was found last; its type is 0 while there is none. */
+/* Returns the engine that was found last; its type is 0 if there is none. */
 void process_engine(struct docker_opened *ret);
 
-/* Has the loop tell of its death. */
+/* Makes the loop report its death. */
 int process_watch(const struct cell *cell);
 
-/* The jobs.  Each frees its argument: struct order, or for making struct making. */
+/* The jobs.  Each frees its argument: struct order, or struct making for making_work(). */
 struct order {
         uint32_t number;
-        struct cell *cell; /* held */
-        bool pause;        /* of order_freeze: else it goes on */
+        struct cell *cell; /* one reference */
+        bool pause;        /* for order_freeze(): pause, otherwise resume */
 };
 
 void order_end(void *order);
@@ -46,9 +46,9 @@ struct making {
         size_t n_mounts;
         char rw[DOCKER_MOUNTS_MAX];
         const char *sources[DOCKER_MOUNTS_MAX], *targets[DOCKER_MOUNTS_MAX];
-        char text[]; /* that they point into */
+        char text[]; /* the mounts' strings */
 };
 
-/* A packet that asks for a sandbox.  NULL with what is wrong with it in *ret_wrong. */
+/* Parses a packet that asks for a sandbox.  Returns NULL with the reason in *ret_wrong if it is invalid. */
 struct making *making_parse(const void *packet, size_t len, bool by_server, const char **ret_wrong);
 void making_work(void *making);

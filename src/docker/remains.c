@@ -5,7 +5,7 @@
 
 #include "docker/container.h"
 
-#define REMAINS_MAX 1024 /* more than that are for the next cella-docker */
+#define REMAINS_MAX 1024 /* further ones are left to the next cella-docker */
 
 struct left {
         char socket[DOCKER_SOCKET_MAX], id[REPLY_ID_MAX];
@@ -56,6 +56,6 @@ void remains_retry(void *unused)
                 if (container_remove(left.socket, left.id, &ignored) == 0)
                         continue;
                 remains_add(left.socket, left.id);
-                return; /* what does not answer one will not answer the others */
+                return; /* the engine will probably not answer for the others either */
         }
 }

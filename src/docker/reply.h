@@ -1,7 +1,7 @@
-/* docker/reply.h -- reads what a container engine answers.
+/* docker/reply.h -- parses the answers of a container engine: Docker, or Podman with nearly the same answers.
  *
- * Docker's answers and Podman's, which are nearly the same.  All of them are foreign input: what is not as
- * expected is -EPROTO.  Texts that end in a message of ours have their control characters replaced. */
+ * All answers are foreign input: unexpected contents are -EPROTO.  Control characters are replaced in texts
+ * that become part of our messages. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

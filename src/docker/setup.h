@@ -1,15 +1,15 @@
-/* docker/setup.h -- what cella-docker was started with. */
+/* docker/setup.h -- the arguments of cella-docker. */
 #pragma once
 #include <stdbool.h>
 
 #include "wire/docker.h"
 
-/* Its arguments; NULL where there was none. */
+/* NULL: not given. */
 struct setup {
-        const char *home; /* --home DIR: where it keeps init and the sockets of sandboxes; the same for all
-                           * that this user starts */
-        const char *host; /* --host: what DOCKER_HOST said */
-        const char *runtime_dir; /* --runtime-dir: what XDG_RUNTIME_DIR said */
-        const char *transport;   /* --transport: socket or attach, where the settings leave it to us */
-        const char *whose;       /* --for server: who asks may have less than the user that started us */
+        const char *home;        /* --home DIR: directory for init and the sockets of sandboxes; shared by all
+                                    processes of this user */
+        const char *host;        /* --host: value of DOCKER_HOST */
+        const char *runtime_dir; /* --runtime-dir: value of XDG_RUNTIME_DIR */
+        const char *transport;   /* --transport: socket or attach, if the settings do not decide */
+        const char *whose;       /* --for server: the client has fewer rights than the user that started us */
 };

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Which of the three it is, three zeros, and the length, the high byte first. */
+/* A head: number of the stream, three zeros, and the length in big-endian order. */
 static int take_head(struct stream *s)
 {
         const unsigned char *h = s->head;

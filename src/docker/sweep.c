@@ -10,7 +10,7 @@
 #include "docker/container.h"
 #include "docker/remains.h"
 
-#define LEFT_MAX 1024 /* at once; the rest is for the next time */
+#define LEFT_MAX 1024 /* at once; the rest is removed next time */
 #define LIST_TRIES 10
 #define LIST_PAUSE_US 100000
 
@@ -28,7 +28,7 @@ static void take(void *context, const char *id, const char *owner)
                 memcpy(f->ids[f->n++], id, strlen(id) + 1);
 }
 
-/* Podman answers 500 while one of them dies. */
+/* Podman answers 500 while a container dies. */
 static void list(const char *socket, const char *path, struct found *f)
 {
         const struct api_request q = {

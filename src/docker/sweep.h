@@ -1,6 +1,6 @@
-/* docker/sweep.h -- containers that a killed cella-docker left behind. */
+/* docker/sweep.h -- removes containers that a killed cella-docker left. */
 #pragma once
 #include "docker/place.h"
 
-/* Removes those that have our home on their label and whose owner does not live. */
+/* Removes containers with our home in their label and an owner that does not run. */
 void sweep(const struct place *place, const char *socket);

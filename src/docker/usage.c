@@ -12,8 +12,8 @@
 #define GROUPS "/sys/fs/cgroup"
 #define PERIOD_US 100000
 
-/* A container without one of its own (a rootless engine with v1) is in its engine's, or in who knows whose:
- * that is not counted, and never written to.  Every engine calls a container's after it. */
+/* Opens a group only if its path contains the container's id, as with every engine.  A container without its
+ * own group (a rootless engine with v1) is in another group, which must not be counted or written to. */
 static int open_group(const char *mount, const char *path, const char *container)
 {
         char whole[1024];
@@ -55,7 +55,7 @@ static void take_line(struct usage *u, const char *container, char *line)
         for (size_t i = 0; i < ARRAY_LEN(all); i++)
                 if (has_word(list, len, all[i].word) && *all[i].fd < 0)
                         *all[i].fd = open_group(all[i].mount, path, container);
-        if (len == 0 && access(GROUPS "/cgroup.controllers", F_OK) == 0) { /* v2, and only that */
+        if (len == 0 && access(GROUPS "/cgroup.controllers", F_OK) == 0) { /* only v2 */
                 u->memory = open_group("", path, container);
                 u->v2 = u->memory >= 0;
         }
@@ -86,7 +86,8 @@ void usage_close(struct usage *u)
         *u = USAGE_NONE;
 }
 
-/* The number after `key ` at the beginning of a line, or at the beginning of all; "max" is the largest. */
+/* Gets the number after `key ` at the start of a line, or with NULL at the start of the file; "max" is
+ * UINT64_MAX. */
 static bool get(int dir, const char *file, const char *key, uint64_t *ret)
 {
         char text[2048];
@@ -110,7 +111,7 @@ static void put(int dir, const char *file, uint64_t value)
         char text[24];
         snprintf(text, sizeof text, "%llu", (unsigned long long)value);
         if (dir >= 0)
-                sys_write_file(dir, file, text); /* if it is not ours to write to, usage_missing() says so */
+                sys_write_file(dir, file, text); /* if this is not permitted, usage_missing() reports it */
 }
 
 void usage_tighten(const struct usage *u, uint64_t memory_bytes, uint64_t processes)
@@ -133,7 +134,7 @@ static bool limits_cpus(const struct usage *u, uint32_t cpus_milli)
         const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
         char text[64], *end = NULL;
         if (cpus > 0 && (uint64_t)cpus * 1000 <= cpus_milli)
-                return true; /* all there are */
+                return true; /* all CPUs */
         if (u->v2 && sys_read_file(u->cpu, "cpu.max", text, sizeof text) > 0 &&
             strncmp(text, "max", 3) != 0) {
                 quota = strtoull(text, &end, 10);
@@ -183,7 +184,7 @@ bool usage_read(const struct usage *u, struct keeper_counted *ret)
         }
         if (get(u->memory, u->v2 ? "memory.events" : "memory.oom_control", "oom_kill", &value))
                 ret->oom_kills = value - u->oom_kills;
-        /* Not how many there were at most: that would count those of the runtime that started it. */
+        /* Not the peak: it would include the processes of the runtime that started the container. */
         if (get(u->pids, "pids.current", NULL, &value))
                 ret->processes = value > 0 ? (uint32_t)value - 1 : 0;
         if (get(u->pids, "pids.events", "max", &value))

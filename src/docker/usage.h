@@ -1,8 +1,8 @@
 /* docker/usage.h -- the control groups that an engine made for a container: counters, and whether the limits
- * are there.
+ * are set.
  *
- * Read from the kernel itself where that can be: it takes microseconds, and is true.  An engine's own
- * numbers take it a second. */
+ * They are read from the kernel if possible: this takes microseconds and is exact.  An engine needs a second
+ * for its own numbers. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,25 +12,26 @@
 #include "wire/keeper.h"
 
 struct usage {
-        int memory, cpu, cpuacct, pids; /* directories; -1: not to be had.  With v2 all the same one */
+        int memory, cpu, cpuacct, pids; /* directories; -1: not available. With v2 all are the same */
         bool v2;
-        bool foreign; /* it is in groups of others: nobody can count for it, not even the engine */
-        uint64_t cpu_us, oom_kills, refused; /* when ours began, see usage_begin() */
+        bool foreign; /* it is in a group of other processes: nothing counts for it alone */
+        uint64_t cpu_us, oom_kills, refused; /* values at usage_begin() */
 };
 #define USAGE_NONE ((struct usage){.memory = -1, .cpu = -1, .cpuacct = -1, .pids = -1})
 
-/* Those of a process that are the container's own (its id).  Finds as many as it can. */
+/* Opens the groups of a process that belong to the container (its id), as far as possible. */
 void usage_open(pid_t pid, const char *container, struct usage *ret);
 void usage_close(struct usage *usage);
 
-/* Lowers the limits to these, as far as we may, for who had to begin with more. */
+/* Lowers the limits to these, as far as permitted, for a container that was started with higher ones. */
 void usage_tighten(const struct usage *usage, uint64_t memory_bytes, uint64_t processes);
 
-/* CELLA_LIMIT_* that nothing enforces.  processes: as the group counts them, init's own included. */
+/* Returns the CELLA_LIMIT_* that are not enforced.  processes: as the group counts them, including init's
+ * own. */
 uint32_t usage_missing(const struct usage *usage, const struct cella_limits *limits, uint64_t processes);
 
-/* Fills in what is known; false when nothing is: the groups are gone, or were never seen. */
+/* Reads the counters.  Returns false if none is available: the groups are gone or were never found. */
 bool usage_read(const struct usage *usage, struct keeper_counted *ret);
 
-/* Counting begins now: what started the container is not the code's. */
+/* Starts counting: what the runtime used to start the container does not count for the code. */
 void usage_begin(struct usage *usage);
