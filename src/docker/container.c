@@ -103,7 +103,7 @@ int container_inspect(const char *socket, const char *id, struct reply_state *re
                 return r;
         return reply_state(answer.text, answer.len, ret) < 0
                        ? err_say(err, CELLA_ENGINE_UNAVAILABLE, -EPROTO,
-                                 "the container engine answers nonsense")
+                                 "the container engine sent an invalid answer")
                        : 0;
 }
 
@@ -116,7 +116,7 @@ int container_stats(const char *socket, const char *id, struct keeper_counted *r
                 return r;
         return reply_stats(answer.text, answer.len, ret) < 0
                        ? err_say(err, CELLA_ENGINE_UNAVAILABLE, -EPROTO,
-                                 "the container engine answers nonsense")
+                                 "the container engine sent an invalid answer")
                        : 0;
 }
 

@@ -20,7 +20,7 @@ static int ask(const char *socket, const char *path, unsigned patience_s, struct
         int status = ret->status;
         api_answer_done(ret);
         return err_say(err, CELLA_ENGINE_UNAVAILABLE, -EPROTO,
-                       "%.100s is no container engine: it answered %d to %s", socket, status, path);
+                       "%.100s is not a container engine: it answered %d to %s", socket, status, path);
 }
 
 /* Not /version: Podman starts two programs to answer that. */
@@ -39,7 +39,7 @@ static int look(const char *socket, struct docker_opened *ret, struct cella_err 
                 return r;
         if (reply_info(info.text, info.len, &found) < 0)
                 return err_say(err, CELLA_ENGINE_UNAVAILABLE, -EPROTO,
-                               "%.100s is no container engine: it answers nonsense", socket);
+                               "%.100s is not a container engine: it sent an invalid answer", socket);
         found.podman = ping.podman;
         memcpy(found.api, ping.api, sizeof found.api);
         memcpy(found.socket, socket, strlen(socket) + 1);

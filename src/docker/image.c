@@ -31,7 +31,7 @@ static int inspect(const char *socket, const char *reference, struct reply_image
                 return container_refused(&answer, "look at the image", err);
         r = reply_image(answer.text, answer.len, ret);
         return r < 0 ? err_say(err, CELLA_ENGINE_UNAVAILABLE, r,
-                               "what the container engine says about image '%.100s' makes no sense",
+                               "the container engine sent an invalid description of image '%.100s'",
                                reference)
                      : 1;
 }

@@ -31,7 +31,7 @@ int main(int argc, char **argv)
                 {"--host", &setup.host},
                 {"--runtime-dir", &setup.runtime_dir},
                 {"--transport", &setup.transport},
-                {"--for", &setup.whose},
+                {"--for", &setup.client},
         };
         for (int i = 1; i < argc; i += 2) {
                 size_t at = 0;

@@ -75,7 +75,7 @@ struct making *making_parse(const void *packet, size_t len, bool by_server, cons
                 return NULL;
         struct making *m = calloc(1, sizeof *m + len - head);
         if (!m) {
-                *ret_wrong = "more than there is memory for";
+                *ret_wrong = "more than fits in memory";
                 return NULL;
         }
         memcpy(&m->make, packet, head);
@@ -107,7 +107,7 @@ struct work {
         struct attach *attach;
         bool attached; /* control leads to the engine's stream, not to a socket of init */
         bool other_kernel;
-        struct cell *cell;
+        struct docker_sandbox *sandbox;
         uint32_t missing;
 };
 
@@ -115,10 +115,9 @@ struct work {
 static int refuse_network(struct cella_err *err)
 {
         err_say(err, CELLA_ISOLATION_UNAVAILABLE, -ENOTSUP,
-                "net: the container has no network namespace to be seen from here");
-        return err_hint(err,
-                        "tier restricted is all that a runtime with a kernel of its own can have; or use "
-                        "another docker.runtime, or the engine native");
+                "net: the network namespace of the container is not visible from here");
+        return err_hint(err, "a runtime with a kernel of its own supports only tier restricted; or use "
+                             "another docker.runtime, or the engine native");
 }
 
 static int check_possible(const struct work *w, struct cella_err *err)
@@ -226,7 +225,7 @@ static int explain_end(const struct work *w, const struct reply_state *state, st
                 return err_hint(err, "ask for more memory");
         }
         return err_say(err, CELLA_ENGINE_UNAVAILABLE, -EIO,
-                       "the container ended as soon as it began, with status %d%s%.120s", state->exit_code,
+                       "the container ended immediately, with status %d%s%.120s", state->exit_code,
                        state->error[0] ? ": " : "", state->error);
 }
 
@@ -300,7 +299,7 @@ static pid_t ask_for_pid(struct work *w)
             state.pid <= 0)
                 return 0;
         int fd = (int)sys_call2(SYS_pidfd_open, state.pid, 0);
-        w->cell->pidfd = fd < 0 ? -1 : fd;
+        w->sandbox->pidfd = fd < 0 ? -1 : fd;
         return fd < 0 ? 0 : state.pid;
 }
 
@@ -313,10 +312,10 @@ static pid_t see_init(struct work *w)
         socklen_t size = sizeof peer;
         if (getsockopt(w->control, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 || peer.pid <= 0)
                 return 0;
-        size = sizeof w->cell->pidfd;
-        if (getsockopt(w->control, SOL_SOCKET, SO_PEERPIDFD, &w->cell->pidfd, &size) < 0) {
+        size = sizeof w->sandbox->pidfd;
+        if (getsockopt(w->control, SOL_SOCKET, SO_PEERPIDFD, &w->sandbox->pidfd, &size) < 0) {
                 int fd = (int)sys_call2(SYS_pidfd_open, peer.pid, 0);
-                w->cell->pidfd = fd < 0 ? -1 : fd;
+                w->sandbox->pidfd = fd < 0 ? -1 : fd;
         }
         return peer.pid;
 }
@@ -332,7 +331,7 @@ static void tighten(struct work *w, uint64_t processes)
                 processes = now;
         if (m->limits.memory_bytes < CONTAINER_MEMORY_LEAST || processes < now)
                 container_tighten(w->engine.socket, w->container, m->limits.memory_bytes, processes);
-        usage_tighten(&w->cell->usage, m->limits.memory_bytes, processes);
+        usage_tighten(&w->sandbox->usage, m->limits.memory_bytes, processes);
 }
 
 static int check_limits(struct work *w, struct cella_err *err)
@@ -341,10 +340,10 @@ static int check_limits(struct work *w, struct cella_err *err)
         const uint64_t processes = container_processes(m, w->attached);
         pid_t pid = see_init(w);
         if (pid > 0)
-                usage_open(pid, w->container, &w->cell->usage);
+                usage_open(pid, w->container, &w->sandbox->usage);
         tighten(w, processes);
-        usage_begin(&w->cell->usage);
-        w->missing = usage_missing(&w->cell->usage, &m->limits, processes);
+        usage_begin(&w->sandbox->usage);
+        w->missing = usage_missing(&w->sandbox->usage, &m->limits, processes);
         if (w->other_kernel)
                 w->missing |= CELLA_LIMIT_PROCESSES;
         if (w->host_workspace)
@@ -395,12 +394,12 @@ static int make(struct work *w, struct cella_err *err)
         fill_mounts(w);
         if ((r = make_container(w, err)) < 0 || (r = await_init(w, err)) < 0)
                 return r;
-        w->cell = cell_new(w->making->make.id, w->container, w->engine.socket);
-        if (!w->cell)
+        w->sandbox = docker_sandbox_alloc(w->making->make.id, w->container, w->engine.socket);
+        if (!w->sandbox)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "sandbox");
         if ((r = check_limits(w, err)) < 0 || (r = join(w, err)) < 0)
                 return r;
-        if ((r = cell_add(w->cell)) < 0)
+        if ((r = docker_sandbox_add(w->sandbox)) < 0)
                 return err_say(err, CELLA_OVER_CAPACITY, r, "the maximum of %d sandboxes is reached",
                                KEEPER_SANDBOXES_MAX);
         return 0;
@@ -413,7 +412,7 @@ static int tell(struct work *w, struct cella_err *err)
         struct docker_made made = {
                 .made = {.type = DOCKER_MADE,
                          .number = w->making->make.number,
-                         .sandbox = w->cell->handle,
+                         .sandbox = w->sandbox->handle,
                          .missing = w->missing,
                          .counted = 1},
                 .len = (uint32_t)len,
@@ -421,17 +420,17 @@ static int tell(struct work *w, struct cella_err *err)
         char *packet = document && len <= DOCKER_IMAGE_MAX ? malloc(sizeof made + len) : NULL;
         if (!packet) {
                 free(document);
-                return err_say(err, CELLA_TOO_LARGE, -E2BIG, "the image says more about itself than %u bytes",
-                               DOCKER_IMAGE_MAX);
+                return err_say(err, CELLA_TOO_LARGE, -E2BIG,
+                               "the configuration of the image is longer than %u bytes", DOCKER_IMAGE_MAX);
         }
         memcpy(made.image, w->image.image.id, sizeof w->image.image.id);
         memcpy(packet, &made, sizeof made);
         memcpy(packet + sizeof made, document, len);
         free(document);
-        w->cell->control = dup(w->control);
+        w->sandbox->control = dup(w->control);
         process_reply(packet, sizeof made + len, TAKE_FD(w->control));
         free(packet);
-        process_watch(w->cell);
+        process_watch(w->sandbox);
         return 0;
 }
 
@@ -452,17 +451,18 @@ void making_work(void *argument)
         if (r == 0)
                 r = tell(w, &err);
         if (r < 0) {
-                struct cell *in_table = w->cell && w->cell->handle ? cell_take(w->cell->handle) : NULL;
+                struct docker_sandbox *in_table =
+                        w->sandbox && w->sandbox->handle ? docker_sandbox_take(w->sandbox->handle) : NULL;
                 if (w->container[0] && container_remove(w->engine.socket, w->container, &ignored) < 0)
                         remains_add(w->engine.socket, w->container);
                 if (w->has_place)
                         place_remove(&process.place, making->make.id);
                 process_fail(making->make.number, &err);
                 if (in_table)
-                        cell_release(in_table);
+                        docker_sandbox_release(in_table);
         }
-        if (w->cell)
-                cell_release(w->cell);
+        if (w->sandbox)
+                docker_sandbox_release(w->sandbox);
         sys_close(w->listener);
         sys_close(w->control);
         attach_free(w->attach);

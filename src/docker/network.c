@@ -51,7 +51,8 @@ int network_keep_rights(void)
 static int refuse(struct cella_err *err)
 {
         err_say(err, CELLA_ISOLATION_UNAVAILABLE, -EPERM,
-                "net: no right over the container's network: tier restricted is all it can have");
+                "net: no capabilities in the container's network namespace: only tier restricted is "
+                "possible");
         return err_hint(err, "run cella as root, or use a container engine that is rootless, or the engine "
                              "native, which runs images, too");
 }
@@ -155,7 +156,7 @@ static int receive(int socket, uint32_t type, int *fds, unsigned n_fds, struct c
                        r == -EAGAIN ? -ETIMEDOUT
                        : r < 0      ? r
                                     : -EPROTO,
-                       "net: the container has no network namespace to be seen from here");
+                       "net: the network namespace of the container is not visible from here");
 }
 
 /* Checks that it is a network namespace and not our own. */

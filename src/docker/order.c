@@ -8,13 +8,13 @@
 
 static void done(const struct order *o, uint32_t type)
 {
-        const struct keeper_about about = {.type = type, .number = o->number, .sandbox = o->cell->handle};
+        const struct keeper_about about = {.type = type, .number = o->number, .sandbox = o->sandbox->handle};
         process_reply(&about, sizeof about, -1);
 }
 
 static void order_free(struct order *o)
 {
-        cell_release(o->cell);
+        docker_sandbox_release(o->sandbox);
         free(o);
 }
 
@@ -22,10 +22,10 @@ void order_end(void *argument)
 {
         struct order *o = argument;
         struct cella_err ignored = {0};
-        cell_let_go(o->cell);
-        if (container_remove(o->cell->socket, o->cell->container, &ignored) < 0)
-                remains_add(o->cell->socket, o->cell->container);
-        place_remove(&process.place, o->cell->id);
+        docker_sandbox_let_go(o->sandbox);
+        if (container_remove(o->sandbox->socket, o->sandbox->container, &ignored) < 0)
+                remains_add(o->sandbox->socket, o->sandbox->container);
+        place_remove(&process.place, o->sandbox->id);
         if (o->number > 0)
                 done(o, KEEPER_ENDED);
         order_free(o);
@@ -35,8 +35,8 @@ void order_kill(void *argument)
 {
         struct order *o = argument;
         struct cella_err ignored = {0};
-        if (!cell_let_go(o->cell)) /* it is paused or blocked */
-                container_kill(o->cell->socket, o->cell->container, &ignored);
+        if (!docker_sandbox_let_go(o->sandbox)) /* it is paused or blocked */
+                container_kill(o->sandbox->socket, o->sandbox->container, &ignored);
         order_free(o);
 }
 
@@ -45,14 +45,14 @@ void order_kill(void *argument)
 void order_count(void *argument)
 {
         struct order *o = argument;
-        struct cell *c = o->cell;
+        struct docker_sandbox *c = o->sandbox;
         struct cella_err ignored = {0};
         struct reply_state state;
         pthread_mutex_lock(&c->lock);
         if (!usage_read(&c->usage, &c->last)) {
-                if (!cell_is_dead(c) && !c->usage.foreign)
+                if (!docker_sandbox_is_dead(c) && !c->usage.foreign)
                         container_stats(c->socket, c->container, &c->last, &ignored);
-                else if (cell_is_dead(c) && !c->inspected &&
+                else if (docker_sandbox_is_dead(c) && !c->inspected &&
                          container_inspect(c->socket, c->container, &state, &ignored) == 0) {
                         c->inspected = true;
                         if (state.oom_killed && c->last.oom_kills == 0)
@@ -72,12 +72,12 @@ void order_freeze(void *argument)
 {
         struct order *o = argument;
         struct cella_err err = {0};
-        int r = container_pause(o->cell->socket, o->cell->container, o->pause, &err);
+        int r = container_pause(o->sandbox->socket, o->sandbox->container, o->pause, &err);
         if (r < 0) {
                 struct cella_err ignored = {0};
                 struct reply_state state;
                 /* Already in this state. */
-                if (container_inspect(o->cell->socket, o->cell->container, &state, &ignored) == 0 &&
+                if (container_inspect(o->sandbox->socket, o->sandbox->container, &state, &ignored) == 0 &&
                     state.running && state.paused == o->pause)
                         r = 0;
         }

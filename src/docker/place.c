@@ -63,7 +63,8 @@ static int check_home(const char *home, struct cella_err *err)
         if (statvfs(home, &fs) < 0 || lstat(home, &st) < 0)
                 return err_set(err, CELLA_INTERNAL, -errno, "%.150s", home);
         if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 022))
-                return err_say(err, CELLA_INTERNAL, -EPERM, "%.150s is not a directory of ours alone", home);
+                return err_say(err, CELLA_INTERNAL, -EPERM, "other users can write to the directory %.150s",
+                               home);
         if (!(fs.f_flag & ST_NOEXEC))
                 return 0;
         err_say(err, CELLA_ENGINE_UNAVAILABLE, -EACCES, "nothing can be executed in %.150s", home);

@@ -66,12 +66,12 @@ void process_engine(struct docker_opened *ret)
         pthread_mutex_unlock(&engine.lock);
 }
 
-int process_watch(const struct cell *cell)
+int process_watch(const struct docker_sandbox *sandbox)
 {
-        struct epoll_event event = {.events = EPOLLIN | EPOLLONESHOT, .data.u64 = cell->handle};
-        if (cell->pidfd < 0)
+        struct epoll_event event = {.events = EPOLLIN | EPOLLONESHOT, .data.u64 = sandbox->handle};
+        if (sandbox->pidfd < 0)
                 return 0; /* the client notices its death on the control socket */
-        return epoll_ctl(process.epoll, EPOLL_CTL_ADD, cell->pidfd, &event) < 0 ? -errno : 0;
+        return epoll_ctl(process.epoll, EPOLL_CTL_ADD, sandbox->pidfd, &event) < 0 ? -errno : 0;
 }
 
 static void open_work(void *argument)
@@ -101,10 +101,10 @@ static const char *take_open(const struct docker_open *packet, size_t len)
         if (len != sizeof *packet || packet->number == 0 || packet->transport > DOCKER_ATTACH ||
             packet->reserved || !memchr(packet->socket, '\0', sizeof packet->socket) ||
             !memchr(packet->runtime, '\0', sizeof packet->runtime))
-                return "a bad beginning";
+                return "a bad DOCKER_OPEN";
         struct docker_open *copy = malloc(sizeof *copy);
         if (!copy)
-                return "more than there is memory for";
+                return "more than fits in memory";
         *copy = *packet;
         if (job_add(open_work, copy) == 0)
                 return NULL;
@@ -115,7 +115,7 @@ static const char *take_open(const struct docker_open *packet, size_t len)
 static const char *take_make(const char *packet, size_t len)
 {
         const char *wrong = NULL;
-        struct making *making = making_parse(packet, len, process.setup.whose != NULL, &wrong);
+        struct making *making = making_parse(packet, len, process.setup.client != NULL, &wrong);
         if (!making)
                 return wrong;
         if (job_add(making_work, making) == 0)
@@ -124,16 +124,16 @@ static const char *take_make(const char *packet, size_t len)
         return "more than there are threads for";
 }
 
-static void count_now(struct cell *cell, uint32_t number)
+static void count_now(struct docker_sandbox *sandbox, uint32_t number)
 {
         struct keeper_counted counted;
-        pthread_mutex_lock(&cell->lock);
-        usage_read(&cell->usage, &cell->last);
-        counted = cell->last;
-        pthread_mutex_unlock(&cell->lock);
+        pthread_mutex_lock(&sandbox->lock);
+        usage_read(&sandbox->usage, &sandbox->last);
+        counted = sandbox->last;
+        pthread_mutex_unlock(&sandbox->lock);
         counted.type = KEEPER_COUNTED;
         counted.number = number;
-        counted.sandbox = cell->handle;
+        counted.sandbox = sandbox->handle;
         process_reply(&counted, sizeof counted, -1);
 }
 
@@ -142,9 +142,9 @@ static const char *take_about(const struct keeper_about *packet, size_t len)
         void (*work)(void *) = NULL;
         if (len != sizeof *packet || packet->reserved)
                 return "a packet of the wrong size";
-        struct cell *cell =
-                packet->type == KEEPER_END ? cell_take(packet->sandbox) : cell_hold(packet->sandbox);
-        if (!cell)
+        struct docker_sandbox *sandbox = packet->type == KEEPER_END ? docker_sandbox_take(packet->sandbox)
+                                                                    : docker_sandbox_hold(packet->sandbox);
+        if (!sandbox)
                 return "a sandbox that is not there";
         switch (packet->type) {
         case KEEPER_END:
@@ -154,8 +154,8 @@ static const char *take_about(const struct keeper_about *packet, size_t len)
                 work = order_kill;
                 break;
         case KEEPER_COUNT:
-                if (cell->usage.memory >= 0 && !cell_is_dead(cell))
-                        count_now(cell, packet->number);
+                if (sandbox->usage.memory >= 0 && !docker_sandbox_is_dead(sandbox))
+                        count_now(sandbox, packet->number);
                 else
                         work = order_count;
                 break;
@@ -168,14 +168,14 @@ static const char *take_about(const struct keeper_about *packet, size_t len)
         }
         struct order *o = work ? malloc(sizeof *o) : NULL;
         if (o)
-                *o = (struct order){packet->number, cell, packet->type == KEEPER_FREEZE};
+                *o = (struct order){packet->number, sandbox, packet->type == KEEPER_FREEZE};
         if (work && (!o || job_add(work, o) < 0)) {
                 free(o);
-                cell_release(cell);
-                return "more than there is memory for";
+                docker_sandbox_release(sandbox);
+                return "more than fits in memory";
         }
         if (!work)
-                cell_release(cell);
+                docker_sandbox_release(sandbox);
         return NULL;
 }
 
@@ -209,15 +209,15 @@ static bool hear(void)
 static void hear_death(uint32_t handle)
 {
         const struct keeper_about died = {.type = KEEPER_DIED, .sandbox = handle};
-        struct cell *cell = cell_hold(handle);
-        if (!cell)
+        struct docker_sandbox *sandbox = docker_sandbox_hold(handle);
+        if (!sandbox)
                 return;
         /* Before the engine removes its groups. */
-        pthread_mutex_lock(&cell->lock);
-        usage_read(&cell->usage, &cell->last);
-        pthread_mutex_unlock(&cell->lock);
+        pthread_mutex_lock(&sandbox->lock);
+        usage_read(&sandbox->usage, &sandbox->last);
+        pthread_mutex_unlock(&sandbox->lock);
         process_reply(&died, sizeof died, -1);
-        cell_release(cell);
+        docker_sandbox_release(sandbox);
 }
 
 static void loop(void)
@@ -274,13 +274,13 @@ static void see_namespaces(void)
 /* Waits for jobs first: then all sandboxes are in the table. */
 static void end_all(void)
 {
-        struct cell *cell;
+        struct docker_sandbox *sandbox;
         job_drain(END_PATIENCE_S);
-        while ((cell = cell_take_any())) {
+        while ((sandbox = docker_sandbox_take_any())) {
                 struct order *o = malloc(sizeof *o);
                 if (!o)
                         continue;
-                *o = (struct order){.cell = cell};
+                *o = (struct order){.sandbox = sandbox};
                 if (job_add(order_end, o) < 0)
                         order_end(o);
         }
@@ -308,7 +308,7 @@ int process_run(const struct setup *setup)
         if (r == 0)
                 r = api_init();
         if (r < 0) {
-                err_set(&err, CELLA_INTERNAL, r, "cella-docker cannot begin");
+                err_set(&err, CELLA_INTERNAL, r, "cella-docker cannot start");
                 return refuse(&err);
         }
         if (place_open(setup->home, &process.place, &err) < 0)

@@ -1,7 +1,7 @@
 /* docker/process.h -- cella-docker: its loop, and what its jobs share. */
 #pragma once
-#include "docker/cell.h"
 #include "docker/place.h"
+#include "docker/sandbox.h"
 #include "docker/setup.h"
 #include "wire/init.h"
 
@@ -27,13 +27,13 @@ void process_fail(uint32_t number, const struct cella_err *err);
 void process_engine(struct docker_opened *ret);
 
 /* Makes the loop report its death. */
-int process_watch(const struct cell *cell);
+int process_watch(const struct docker_sandbox *sandbox);
 
 /* The jobs.  Each frees its argument: struct order, or struct making for making_work(). */
 struct order {
         uint32_t number;
-        struct cell *cell; /* one reference */
-        bool pause;        /* for order_freeze(): pause, otherwise resume */
+        struct docker_sandbox *sandbox; /* one reference */
+        bool pause;                     /* for order_freeze(): pause, otherwise resume */
 };
 
 void order_end(void *order);

@@ -33,14 +33,14 @@ def removed(seen):
 
 @test
 def invalid_answers_of_an_engine_are_reported():
-    refused({"GET /info": (200, b"hello")}, "answers nonsense")
-    refused({"GET /info": (200, {"ServerVersion": 5})}, "answers nonsense")
-    refused({"GET /info": (200, [])}, "answers nonsense")
+    refused({"GET /info": (200, b"hello")}, "invalid answer")
+    refused({"GET /info": (200, {"ServerVersion": 5})}, "invalid answer")
+    refused({"GET /info": (200, [])}, "invalid answer")
     refused({"GET /info": b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort"}, "broke off")
     refused({"GET /_ping": b"\x00\x01\x02\x03 what\r\n\r\n"}, "the container engine at")
-    refused({"GET /_ping": (404, {"message": "x"})}, "is no container engine")
-    refused({"GET /images/": (200, {"Id": "../../etc", "Config": {}})}, "makes no sense")
-    refused({"GET /images/": (200, {**IMAGE, "Config": {"Env": "A=b"}})}, "makes no sense")
+    refused({"GET /_ping": (404, {"message": "x"})}, "is not a container engine")
+    refused({"GET /images/": (200, {"Id": "../../etc", "Config": {}})}, "invalid description")
+    refused({"GET /images/": (200, {**IMAGE, "Config": {"Env": "A=b"}})}, "invalid description")
     refused({"POST /containers/create": (201, {"Id": "x/../../images"})}, "without an id")
 
 

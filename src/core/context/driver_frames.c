@@ -119,7 +119,7 @@ int driver_frames_take(struct driver_frames *f, unsigned may, const char **data,
         if (!f->in_body && ((r = take_header(f, may, data, len, ret_why)) < 0 || !f->in_body))
                 return r;
         size_t n = f->want - f->have < *len ? f->want - f->have : *len;
-        *ret_why = "more than there is memory for";
+        *ret_why = "more than fits in memory";
         if ((r = make_room(f, n)) < 0)
                 return r;
         if (n > 0)

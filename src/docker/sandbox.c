@@ -1,4 +1,4 @@
-#include "docker/cell.h"
+#include "docker/sandbox.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -13,14 +13,14 @@
 
 static struct {
         pthread_mutex_t lock;
-        struct cell *all[PLACES];
+        struct docker_sandbox *all[PLACES];
         uint32_t times[PLACES]; /* number of uses of each slot */
         unsigned next;
 } table = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-struct cell *cell_new(const char *id, const char *container, const char *socket)
+struct docker_sandbox *docker_sandbox_alloc(const char *id, const char *container, const char *socket)
 {
-        struct cell *c = calloc(1, sizeof *c);
+        struct docker_sandbox *c = calloc(1, sizeof *c);
         if (!c)
                 return NULL;
         c->holders = 1;
@@ -33,7 +33,7 @@ struct cell *cell_new(const char *id, const char *container, const char *socket)
         return c;
 }
 
-int cell_add(struct cell *c)
+int docker_sandbox_add(struct docker_sandbox *c)
 {
         int r = -EUSERS;
         pthread_mutex_lock(&table.lock);
@@ -53,9 +53,9 @@ int cell_add(struct cell *c)
         return r;
 }
 
-static struct cell *find(uint32_t handle, bool take)
+static struct docker_sandbox *find(uint32_t handle, bool take)
 {
-        struct cell *c = table.all[handle % PLACES];
+        struct docker_sandbox *c = table.all[handle % PLACES];
         if (!c || c->handle != handle)
                 return NULL;
         if (take)
@@ -65,25 +65,25 @@ static struct cell *find(uint32_t handle, bool take)
         return c;
 }
 
-struct cell *cell_hold(uint32_t handle)
+struct docker_sandbox *docker_sandbox_hold(uint32_t handle)
 {
         pthread_mutex_lock(&table.lock);
-        struct cell *c = find(handle, false);
+        struct docker_sandbox *c = find(handle, false);
         pthread_mutex_unlock(&table.lock);
         return c;
 }
 
-struct cell *cell_take(uint32_t handle)
+struct docker_sandbox *docker_sandbox_take(uint32_t handle)
 {
         pthread_mutex_lock(&table.lock);
-        struct cell *c = find(handle, true);
+        struct docker_sandbox *c = find(handle, true);
         pthread_mutex_unlock(&table.lock);
         return c;
 }
 
-struct cell *cell_take_any(void)
+struct docker_sandbox *docker_sandbox_take_any(void)
 {
-        struct cell *c = NULL;
+        struct docker_sandbox *c = NULL;
         pthread_mutex_lock(&table.lock);
         for (unsigned i = 0; i < PLACES && !c; i++)
                 if (table.all[i])
@@ -92,7 +92,7 @@ struct cell *cell_take_any(void)
         return c;
 }
 
-void cell_release(struct cell *c)
+void docker_sandbox_release(struct docker_sandbox *c)
 {
         pthread_mutex_lock(&table.lock);
         bool last = --c->holders == 0;
@@ -106,13 +106,13 @@ void cell_release(struct cell *c)
         free(c);
 }
 
-bool cell_is_dead(const struct cell *c)
+bool docker_sandbox_is_dead(const struct docker_sandbox *c)
 {
         struct pollfd fd = {c->pidfd, POLLIN, 0};
         return c->pidfd >= 0 && poll(&fd, 1, 0) > 0;
 }
 
-bool cell_let_go(const struct cell *c)
+bool docker_sandbox_let_go(const struct docker_sandbox *c)
 {
         struct pollfd fd = {c->pidfd, POLLIN, 0};
         if (c->control >= 0)

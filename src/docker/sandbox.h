@@ -8,7 +8,7 @@
 #include "docker/usage.h"
 #include "wire/docker.h"
 
-struct cell {
+struct docker_sandbox {
         uint32_t handle;
         unsigned holders;
         char id[32];
@@ -23,17 +23,17 @@ struct cell {
 };
 
 /* Makes a sandbox with one reference, which is not in the table. */
-struct cell *cell_new(const char *id, const char *container, const char *socket);
+struct docker_sandbox *docker_sandbox_alloc(const char *id, const char *container, const char *socket);
 /* Adds it to the table, which assigns its handle.  Returns 0 or -EUSERS. */
-int cell_add(struct cell *cell);
+int docker_sandbox_add(struct docker_sandbox *sandbox);
 /* Returns the sandbox with this handle and a new reference; NULL: none. */
-struct cell *cell_hold(uint32_t handle);
+struct docker_sandbox *docker_sandbox_hold(uint32_t handle);
 /* Likewise, and removes it from the table. */
-struct cell *cell_take(uint32_t handle);
-struct cell *cell_take_any(void); /* NULL: the table is empty */
-void cell_release(struct cell *cell);
+struct docker_sandbox *docker_sandbox_take(uint32_t handle);
+struct docker_sandbox *docker_sandbox_take_any(void); /* NULL: the table is empty */
+void docker_sandbox_release(struct docker_sandbox *sandbox);
 
-bool cell_is_dead(const struct cell *cell);
+bool docker_sandbox_is_dead(const struct docker_sandbox *sandbox);
 
 /* Asks init to exit, which ends all processes.  Returns true if they have ended in time. */
-bool cell_let_go(const struct cell *cell);
+bool docker_sandbox_let_go(const struct docker_sandbox *sandbox);
