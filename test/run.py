@@ -37,7 +37,7 @@ sys.dont_write_bytecode = True
 
 import support  # noqa: E402
 
-USER = 12345  # nobody's uid, without groups, home or cgroup
+USER = 12345  # an unused uid, without groups, home or cgroup
 TIMEOUT = 30
 TRIES = 3  # of a test that is late
 

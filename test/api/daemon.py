@@ -267,7 +267,7 @@ def begun(r):
 class Daemon:
     """`cella serve` on a state directory and a port of its own.
 
-    with Daemon() as d: d.exec("sh", "echo hi") ...; at the end it is told to stop, must do so with
+    with Daemon() as d: d.exec("sh", "echo hi") ...; at the end it is stopped, must exit with
     exit status 0, and leave no process, control group or mount.
 
     settings: what to PATCH first.  tcp=False: only the Unix socket.  state: a directory that is there already.
@@ -481,7 +481,7 @@ class Daemon:
         return a.body or None
 
     def refused(self, kind, method, target, body=None, parts=(), status=None, **kwargs):
-        """A request that fails with an error of this kind, whose message has all the parts."""
+        """A request that fails with an error of this kind and a message that has all the parts."""
         a = self.request(method, target, body, **kwargs)
         same(a.status, status or STATUS[kind], "status", a)
         ensure(a.headers.get("Content-Type", "").startswith("application/json"), "an error is JSON", a)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Stands where cella-image is: does what the name of an image says, which the real one would never.
 
-It is copied beside a copy of cella, and told by the requests alone.  What it hears is logged in the store."""
+It is copied beside a copy of cella.  The requests select its behaviour; it logs them in the store."""
 
 import array
 import hashlib

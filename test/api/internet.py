@@ -61,7 +61,7 @@ ZONE = {
     "mixed.example": ["93.184.216.16", "10.1.2.3"],
     "loop.example": ["127.0.0.1"],
     "meta.example": ["169.254.169.254"],
-    "dead.example": ["93.184.216.250"],  # nobody has this address
+    "dead.example": ["93.184.216.250"],  # no host has this address
     **{f"n{i}.example": [f"93.184.217.{i + 1}"] for i in range(40)},
 }
 ADDRESSES = sorted({a for all_ in ZONE.values() for a in all_} - {"127.0.0.1", "93.184.216.250"} | {

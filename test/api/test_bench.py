@@ -1,4 +1,4 @@
-"""`cella bench`: that it measures what it says, says all of it, and leaves nothing.  Its figures are nobody's business here."""
+"""`cella bench`: that it measures what it says, says all of it, and leaves nothing.  Its figures are not checked here."""
 
 import glob
 import json

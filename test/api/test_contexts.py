@@ -458,7 +458,7 @@ def a_run_as_events(d, s, c):
     # A client that goes away interrupts it.
     with d.events("POST", c + "/run", {"code": "x = 1\nprint('going')\nwhile True: pass"}) as e:
         e.read_until("going\n")
-    until(lambda: state(d, c) == "idle", 20, "the end of what nobody wants")
+    until(lambda: state(d, c) == "idle", 20, "the end of the abandoned run")
     same(text(run(d, c, "x")), "1", "x")
     same([x["status"] for x in d.rows()].count("cancelled"), 1, "in the log")
     # Unless it said so.

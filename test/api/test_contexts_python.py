@@ -1,4 +1,4 @@
-"""Contexts of Python: what code can do to the interpreter that it shares with its driver, and what is told of it."""
+"""Contexts of Python: what code can do to the interpreter that it shares with its driver, and what the results report."""
 
 import json
 import time
@@ -71,7 +71,7 @@ def many_threads_show_no_more_than_there_is_room_for(d):
 
 @test(settings=PATIENT)
 def a_child_born_while_it_shows_something(d, c):
-    """It has no socket, and what another thread had locked nobody unlocks there."""
+    """It has no socket, and no thread that would release the locks of the others."""
     code = (
         "import os, sys, threading\nsys.setswitchinterval(1e-5)\n"
         "class F:\n    def _repr_html_(self):\n        global pid\n        pid = os.fork()\n    def __repr__(self): return 'f'\n"

@@ -415,7 +415,7 @@ def bodies_that_are_too_large(d):
         r = c.getresponse()
         same((r.status, json.loads(r.read())["error"]["kind"]), (413, "too_large"), "the answer to 40 MiB")
     except (BrokenPipeError, ConnectionResetError):
-        pass  # it was told while still sending
+        pass  # the answer came while it was still sending
     finally:
         c.close()
     code = "# " + "x" * (3 << 20) + "\nprint('ok')"

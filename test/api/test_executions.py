@@ -152,7 +152,7 @@ def outputs_are_kept_if_the_settings_say_so(d):
 
 
 class Slow:
-    """The log does not come to an end of writing, and so nobody of reading it, until this ends."""
+    """Writing the log does not end, and so reading it does not end, until this ends."""
 
     def __init__(self, d):
         self.d = d
@@ -169,7 +169,7 @@ class Slow:
 
 
 def ask_log(d, key=None, target="/v1/executions?text=nowhere"):
-    """A question whose answer is not waited for."""
+    """A request without waiting for the answer."""
     c = d.connection(unix=key is None)
     c.request("GET", target, headers={"Authorization": f"Bearer {key}"} if key else {})
     return c
@@ -231,7 +231,7 @@ FIXTURE = os.path.join(os.path.dirname(__file__), "..", "fixture", "state-1")
 
 @test
 def the_state_of_version_1_is_taken_over():
-    """Written by the version before migrations, whose daemon was killed while a command ran."""
+    """Written by the version before migrations; its daemon was killed while a command ran."""
     with Daemon() as d:
         d.ok("PUT", "/v1/secrets/any", {"value": "makes the files"}, 201)
     for name in ("audit.db", "state.db", "running.map", "secrets", "secret.key"):  # the files keep their owner

@@ -131,7 +131,7 @@ def the_bound_of_the_store_is_a_setting_and_holds_for_the_command_line_too(d):
     until(lambda: not os.path.exists(os.path.join(d.state, "images/max_bytes")), 20, "a store without a bound")
     same(cella(["image", "import", "-", "large"], input=archive(1500000), env=store).rc, 0, "what was too large")
     d.refused("invalid_request", "PATCH", "/v1/settings", {"images": {"max_bytes": -1}}, "max_bytes", unix=True)
-    # One that was set while nobody looked is in force when the daemon starts.
+    # A pool that was set while no daemon ran is in force when the daemon starts.
     d.ok("PATCH", "/v1/settings", {"images": {"max_bytes": 2 << 20}}, unix=True)
     until(lambda: os.path.exists(os.path.join(d.state, "images/max_bytes")), 20, "the bound")
     os.unlink(os.path.join(d.state, "images/max_bytes"))

@@ -152,7 +152,7 @@ def two_pulls_of_one_image_share_a_job_until_the_last_client_leaves():
         time.sleep(0.3)
         same(store.requests("cancel"), [], "cancels while one still waits")
         second.close()
-        until(lambda: store.heard(how="cancelled"), 20, "its end, when nobody waits")
+        until(lambda: store.heard(how="cancelled"), 20, "its end without a client")
         same(len(store.requests("pull")), 1, "pulls")
         same(names(d), [], "images")
         # And one that is wanted again while the old one ends is not that one.
@@ -178,7 +178,7 @@ def hostile_lines_of_cella_image_fail_its_jobs_and_nothing_else():
         with d.events("POST", "/v1/images", {"pull": "fake/slow"}) as beside:
             until(lambda: any("slow" in r["ref"] for r in store.requests("pull")), 20, "the one beside")
             error(d, "POST", "/v1/images", {"pull": "fake/nonsense"}, status=503)
-            same(beside.wait("error")["error"]["kind"], "engine_unavailable", "what the one beside is told")
+            same(beside.wait("error")["error"]["kind"], "engine_unavailable", "the error of the second client")
         e = error(d, "POST", "/v1/images", {"pull": "fake/words"}, status=503)
         ensure("\x1b" not in e["message"] + e["hint"] and "\x9b" not in e["hint"] and e["message"].startswith("evil ?[31m words?"), f"words: {e}")
         error(d, "POST", "/v1/images", {"pull": "fake/invented"}, status=404)
@@ -297,7 +297,7 @@ def an_upload_that_drips_is_ended():
         ensure(b"400 Bad" in said and b"too slowly" in said + sock.recv(4096), said)
         until(lambda: Store(d).heard(how="cancelled"), 20, "the end of its job")
         same(names(d), [], "images")
-        # One that nobody reads is not slow by its own fault.
+        # An upload that is not read is not slow by its own fault.
         same(d.ok("GET", "/v1/health")["images"]["jobs"], 1, "the one that waits")
         sock.close(), waits.close()
 
@@ -354,7 +354,7 @@ def an_archive_is_uploaded_as_fast_as_it_is_read():
         same((status, image["names"]), (201, ["mine:1"]), "answer")
         got = store.heard(how="archive")[0]
         same((got["bytes"], got["digest"]), (len(data), hashlib.sha256(data).hexdigest()), "what arrived")
-        # One that nobody reads stays with its sender.
+        # An upload that is not read stays with its sender.
         before, sent = int(metric(d, "process_resident_memory_bytes")), 0
         sock = upload(d, "slow:1", data, cut=1)
         sock.setblocking(False)

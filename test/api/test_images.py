@@ -165,7 +165,7 @@ def removed_under_a_sandbox_it_stays_usable_there(d):
     image.unname()
     d.refused("not_found", "POST", "/v1/exec", {"image": "tiny"}, "image not found: tiny")
     same(d.exec("sh", "cat /etc/mark /data/a/b/c", s)["stdout"], "tiny\ndeep\n", "in the sandbox that was there")
-    # What a forced removal of the files does: nobody else's files appear, and the sandbox ends as any other.
+    # After a forced removal of the files, no other files appear, and the sandbox ends as any other.
     shutil.rmtree(image.root)
     r = d.exec("sh", "cat /etc/mark; echo $?", s)
     ensure(r["status"] == "exited" or r["exit_code"] == 127, "an execution without the files", json.dumps(r))

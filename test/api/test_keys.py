@@ -286,4 +286,4 @@ def a_full_queue_has_a_place_for_another_key(d):
         d.post("/v1/exec", {"runtime": "sh", "code": "sleep 4", "detach": True}, 202, key=greedy)
     until(lambda: d.get("/v1/health", unix=True)["sandboxes"]["waiting"] == 3, 20, "three that wait")
     d.refused("over_capacity", "POST", "/v1/exec", CODE, key=greedy)
-    same(d.exec("sh", "echo x", key=other)["stdout"], "x\n", "another key, whose turn comes")
+    same(d.exec("sh", "echo x", key=other)["stdout"], "x\n", "another key gets its turn")

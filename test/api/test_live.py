@@ -75,7 +75,7 @@ def watchers_hear_of_rates_and_of_executions_that_end(d):
         until(lambda: sum(len(x["executions"]) for x in w.of("executions")) == 22, 20, "all executions")
         row = [r for x in w.of("executions") for r in x["executions"]][0]
         listed = next(r for r in d.rows() if r["id"] == row["id"])
-        same(row, {**listed, "finished": row["finished"]}, "a row, told and listed")
+        same(row, {**listed, "finished": row["finished"]}, "the row in the event and in the list")
         same(row["preview"], "echo out", "how its code begins")
         found = some.wait("executions", "those that were asked for")
         same([(r["status"], r["agent"]) for r in found["executions"]], [("signaled", "x")], "what a filter lets through")

@@ -31,7 +31,7 @@ def a_row_has_key_engine_arguments_and_hashes_of_the_input(d):
                             "env": {"COLOUR": "red-value", "SIZE": "large-value"}, "files": {"in/x.csv": "1,2\n", "y": {"base64": "AAE="}}}, key=k["key"])  # fmt: skip
     same(r["stdout"], "['a', '--b=c d']\n", "it ran")
     row = last(d)
-    same((row["id"], row["key"], row["key_name"]), (r["id"], k["id"], "ci"), "whose")
+    same((row["id"], row["key"], row["key_name"]), (r["id"], k["id"], "ci"), "the key")
     same((row["mode"], row["engine"], row["image"], row["tier"], row["error"]), ("sandbox", "native", "host", "restricted", None), "where")
     same(row["args"], {"count": 2, "list": ["a", "--b=c d"]}, "arguments")
     same(row["stdin"], {"bytes": 5, "hash": blake("typed")}, "stdin")

@@ -136,7 +136,7 @@ def output_is_streamed_while_it_is_written(d):
             same(amounts, sorted(set(amounts)), "it grows")
             same(message["result"]["structuredContent"]["stdout"], "line 1\nline 2\nline 3\n", "all of it, too")
         message, before = c.whole("tools/call", {"name": "execute_shell", "arguments": {"command": "echo 1; sleep 0.5; echo 2"}})
-        same(before, [], "nobody asked")
+        same(before, [], "no request was made")
         params = {"name": "execute_python", "arguments": {"code": "print('ä' * 5000, flush=True)"}, "_meta": {"progressToken": 1}}
         message, before = c.whole("tools/call", params)
         ensure(all(len(m["params"]["message"].encode()) <= 2048 for m in before), "bounded")

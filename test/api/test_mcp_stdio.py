@@ -65,7 +65,7 @@ def both_eras_on_one_stream():
         same(c.next()["params"]["_meta"][META + "subscriptionId"], listening, "acknowledged")
         c.process.stdin.close()
         last = c.next()
-        same((last["id"], last["result"]["_meta"][META + "subscriptionId"]), (listening, listening), "told that it is over")
+        same((last["id"], last["result"]["_meta"][META + "subscriptionId"]), (listening, listening), "the end of the subscription")
         same(support.reap(c.process, 40), 0, "exit status")
 
 
@@ -125,7 +125,7 @@ def batches_on_standard_streams():
 
 @test
 def it_ends_with_whoever_started_it():
-    """However that goes: told to, or killed."""
+    """By a signal to end, or killed."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL):
         c = Stdio()
         c.begin("tools/call", {"name": "execute_shell", "arguments": {"command": "echo begun; sleep 600"}, "_meta": {"progressToken": 1}})

@@ -88,7 +88,7 @@ def the_reported_isolation_is_the_actual_one(d):
         ensure(set(i["missing"]) >= {"user", "mount", "net", "ipc", "uts", "seccomp", "landlock", "limit:disk"}, f"missing {i['missing']}")
         ensure("limit:memory" not in i["missing"] if is_root() else True, f"missing {i['missing']}")
         uid = int(r["stdout"].split()[0])
-        if is_root():  # what one leaves on the host, in /tmp for one, is nobody's
+        if is_root():  # files left on the host, for example in /tmp, belong to an unused uid
             others = [int(run(d, "import os; print(os.getuid())")["stdout"]) for _ in range(20)]
             same(len({uid, *others}), 21, "different uids", others)
         ensure(uid not in (0, 1000) if is_root() else uid == os.getuid(), f"it runs as {uid}")

@@ -83,12 +83,12 @@ HELD = {
     "watches": "fd = libc.inotify_init()\nfor p in PLACES: libc.inotify_add_watch(fd, p.encode(), 0xfff)",
 }  # fmt: skip
 ON_THEIR_WAY = "\na, b = socket.socketpair()\nsocket.send_fds(a, [b'x'], [*keep, b.fileno()])\nsocket.send_fds(b, [b'x'], [*keep, a.fileno()])"
-HELD |= {what + ", on the way to nobody": code + ON_THEIR_WAY for what, code in HELD.items() if "keep" in code}
+HELD |= {what + ", in a socket without a receiver": code + ON_THEIR_WAY for what, code in HELD.items() if "keep" in code}
 
 LATE = {
     "a process of its own session": ("if os.fork() == 0:\n    os.setsid()\n    while True: open('/tmp/left', 'w')\ntime.sleep(0.01)", {}),
     "an orphan": ("if os.fork() == 0:\n    if os.fork() == 0:\n        time.sleep(0.005)\n        while True: open('/run/left', 'w')\n    os._exit(0)\nos.wait()", {}),
-    "one that is told to end": ("def end(*_):\n    open('/tmp/left', 'w')\n    os._exit(0)\nsignal.signal(signal.SIGTERM, end)\ntime.sleep(60)", {"timeout_ms": 2000}),
+    "one that gets SIGTERM": ("def end(*_):\n    open('/tmp/left', 'w')\n    os._exit(0)\nsignal.signal(signal.SIGTERM, end)\ntime.sleep(60)", {"timeout_ms": 2000}),
     "one that does not end": ("signal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True:\n    open('/tmp/left', 'w'); os.unlink('/tmp/left')", {"timeout_ms": 2000}),
     "one that kills itself": ("open('/workspace/left', 'w'); os.kill(os.getpid(), 9)", {}),
     "one that is stopped": ("open('/dev/shm/left', 'w'); os.kill(os.getpid(), signal.SIGSTOP)", {"timeout_ms": 2000}),

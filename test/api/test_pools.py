@@ -1,4 +1,4 @@
-"""Pools: sandboxes made ahead, with an interpreter that waits in each.  What they serve, how often, and what nobody may notice."""
+"""Pools: sandboxes made ahead, with an interpreter that waits in each.  What they serve, how often, and what code must not notice."""
 
 import contextlib
 import os
@@ -117,7 +117,7 @@ def hits_and_misses_are_counted(d):
     p = full(d)
     same({k: p[k] for k in ("image", "preload", "size", "total", "available", "making", "in_use", "hits", "misses", "waits", "problem")},
          {"image": "host", "preload": ["json"], "size": 2, "total": 2, "available": 2, "making": 0, "in_use": 0, "hits": 0, "misses": 0, "waits": "template", "problem": None},
-         "a pool that nobody has used")  # fmt: skip
+         "an unused pool")  # fmt: skip
     ensure(p["refill_ms"] > 0, "refill_ms")
     pooled(d, "python3", "print(1)")
     d.exec("python", "print(1)")
@@ -159,7 +159,7 @@ def size_zero_restores_on_demand(d):
     same((p["hits"], p["misses"], p["available"]), (0, 1, 0), "the pool")
 
 
-# What nobody may notice.
+# What code must not notice.
 
 
 @test
@@ -361,7 +361,7 @@ calls, stubs = section[".rela.plt"], section[".plt"]
 slots = [struct.unpack_from("<QQ", image, i) for i in range(calls[4], calls[4] + calls[5], 24)]
 unbound = [text(section[".dynstr"], symbols[info >> 32][0]) for at, info in slots
            if stubs[3] <= ctypes.c_uint64.from_address(base + at).value - base < stubs[3] + stubs[5]
-           and symbols[info >> 32][1] >> 4 != 2]  # weak: what nobody has cannot be found
+           and symbols[info >> 32][1] >> 4 != 2]  # weak: a symbol without a definition cannot be found
 print(len(slots), unbound)
 """
 
@@ -434,7 +434,7 @@ def cancelled_detached_and_streamed_ones(d):
     with d.events("POST", "/v1/exec", {"runtime": "python3", "code": "import time; time.sleep(30)"}) as events:
         start = events.wait("start")
     row = until(lambda: (r := d.get(f"/v1/executions/{start['id']}"))["status"] != "running" and r, 20, "its end")
-    same(row["status"], "cancelled", "one whose client went away")
+    same(row["status"], "cancelled", "an execution after its client went away")
     full(d)
     with d.events("POST", "/v1/exec", {"runtime": "python3", "code": "import sys\nfor line in sys.stdin: print(line.upper(), end='')", "stdin": "a\nb\n", "files": {"f": "1"}}) as events:
         events.wait("start")
@@ -473,7 +473,7 @@ def members_give_way_to_requests(d):
     full(d, size=7)
     d.ok("PATCH", "/v1/settings", {"sandboxes": {"max": 2}})
     same(d.exec("sh", "echo hi")["stdout"], "hi\n", "one, where members had more room than there is now")
-    # Nobody may wait: but there is nobody to wait for.
+    # No request may wait, but there is also nothing to wait for.
     d.ok("PATCH", "/v1/settings", {"sandboxes": {"max": 4, "queue_max": 0}})
     full(d, size=3)
     same(sorted(sleepers(2)), ["hi\n"] * 2, "two at once, of four, without a queue")

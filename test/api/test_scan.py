@@ -80,7 +80,7 @@ def block_refuses_what_is_of_high_severity_and_runs_nothing(d, s):
     d.refused("scan_refused", "POST", "/v1/exec", {"command": ["bash", "-c", "curl x | sh"]}, "line 1: ")
     same(d.rows(), [], "what was refused is not in the log")
     r = d.exec("python3", WARNED)
-    same((r["stdout"], r["scan"]["severity"]), ("ran\n", "medium"), "what is less is told")
+    same((r["stdout"], r["scan"]["severity"]), ("ran\n", "medium"), "a lower severity is reported")
     same(d.exec("python3", filling + "print(2)")["stdout"], "2\n", "long and harmless")
     with d.events("POST", "/v1/exec", {"runtime": "sh", "code": "echo 1"}) as events:
         same(events.text()[0], "1\n", "events")

@@ -1,4 +1,4 @@
-"""Sandboxes whose view of the machine was built once for many (jail/view_shared.c): each looks as if it had its own, and
+"""Sandboxes with a view of the machine that was built once for many (jail/view_shared.c): each looks as if it had its own, and
 nothing gets from one to another through what they share."""
 
 import concurrent.futures

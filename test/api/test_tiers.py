@@ -1,6 +1,6 @@
-"""Network by tier, through the API: what settings, keys and requests allow, and what is told of what they do not.
+"""Network by tier, through the API: what settings, keys and requests allow, and the violations of what they refuse.
 
-The internet is the test's own (internet.py); names and addresses in it are nobody's."""
+The internet is the test's own (internet.py); names and addresses in it are not used elsewhere."""
 
 import json
 import os
@@ -194,7 +194,7 @@ def private_addresses_must_be_listed():
         same(reached(d, names)[0], set(), "it allows nothing by itself")
 
 
-# ---- what is told ----
+# ---- violations ----
 
 
 @test(users=["root"])
@@ -213,7 +213,7 @@ def refusals_are_in_the_result_the_log_and_the_metrics():
         same(value(d, 'cella_violations_total{kind="network"}'), 1, "the metric")
         same(value(d, "cella_egress_connected"), 1, "the egress process")
         r = d.exec("sh", "getent hosts evil.example; getent hosts evil.example")
-        same([v["target"].split(":")[0] for v in r["violations"]], ["evil.example"], "a lookup, told once")
+        same([v["target"].split(":")[0] for v in r["violations"]], ["evil.example"], "a lookup, reported once")
         same(net.seen("dns", name="evil.example"), [], "what the resolver was asked")
         r = d.exec("sh", "echo hi", network={"tier": "restricted"})
         ensure("network" not in r["usage"] and r["violations"] == [], f"without a network: {r}")

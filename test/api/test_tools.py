@@ -226,7 +226,7 @@ def python_gives_the_whole_result(d):
 
 
 class Picture:
-    """Code whose last value is a picture."""
+    """Code with a picture as its last value."""
 
     code = ("class P:\n    def _repr_png_(self):\n        return b'\\x89PNG\\r\\n\\x1a\\n' + b'x' * 100\n"
             "P()")  # fmt: skip
@@ -339,7 +339,7 @@ def shell_reaches_an_allowed_endpoint_and_no_other():
         ensure(net.seen("http"), "it was really asked")
         r = call(d, "execute_shell", command="curl -s --max-time 10 http://evil.example/")
         ensure(r["exit_code"] != 0 or r["violations"], "another one is refused")
-        ensure("evil.example" in json.dumps(r["violations"]), f"and that is told: {r['violations']}")
+        ensure("evil.example" in json.dumps(r["violations"]), f"and that is a violation: {r['violations']}")
 
 
 # Files and sandboxes.

@@ -1,6 +1,6 @@
 """Code that a warm interpreter runs behaves as when it is run by hand; is as random; and finds nothing of others.
 
-Each case of the tables (warm_cases*.py) is run twice: as {runtime, code} by a daemon whose pools are full, and
+Each case of the tables (warm_cases*.py) is run twice: as {runtime, code} by a daemon with full pools, and
 as a command, `python3 main.py`, in a fresh sandbox: the genuine thing.  What they write, how they end and what they
 leave in the workspace must be equal.
 
@@ -29,9 +29,9 @@ POOLS = {
     "bash": {"runtime": "bash", "size": 2},
 }
 FILE = {"python3": ["python3", "main.py"], "node": ["node", "main.js"]}
-TOLD = 12  # failed cases whose difference is shown, of one test
+TOLD = 12  # failed cases of one test for which the difference is shown
 SELF = os.environ.get("CELLA_FIDELITY") == "self"
-VERSION = (3, 11)  # of python, whose ways of ending the tables tell
+VERSION = (3, 11)  # of python; the tables describe how it ends
 
 
 # Served in the plain way, each for a reason: something in the request belongs to how an interpreter starts, or
@@ -60,7 +60,7 @@ COLD = {
     "bash": {"a directory to start in": ["the directory asked for"]},
 }  # fmt: skip
 
-# Cases of the tables whose output cannot be equal; they must end alike.
+# Cases with output that cannot be equal; they must end alike.
 KNOWN = {
     "the program that restores a template is no file": ["/proc/self/exe", "python's binary is mapped as it is", "the stack and the heap have their names"],
     "/proc tells what the process was executed with": ["/proc/self/environ", "/proc/self/cmdline"],
@@ -114,7 +114,7 @@ class Host:
     normal = ()  # as of a case
     # As KNOWN, where more is imported ahead than by itself; python3 imports warnings at its start on some machines only.
     ahead = {
-        "logging has imported warnings, which tells more": ["a coroutine in a ring that nobody awaited"],
+        "logging has imported warnings, which tells more": ["a coroutine in a ring that was not awaited"],
         "what is imported registers functions that run at the end": ["a trace function sees finalizers", "a profile function sees finalizers"],
         "pickle, which is imported, holds the cache to the end": ["template: a cache that holds an object"],
     }

@@ -53,7 +53,7 @@ def a_change_of_settings_made_with_others_in_view_changes_nothing(d):
     for method in ("PATCH", "PUT"):
         late = d.request(method, "/v1/settings", {"limits": {"processes": 12}}, headers={"If-Match": etag})
         same((late.status, late.json()["error"]["kind"]), (412, "conflict"), method)
-        same(late.headers["ETag"], mine.headers["ETag"], "told which they are now")
+        same(late.headers["ETag"], mine.headers["ETag"], "the current ETag")
     same(d.get("/v1/settings")["limits"]["processes"], 11, "what holds")
     same(d.request("PATCH", "/v1/settings", {"limits": {"processes": 12}}, headers={"If-Match": "*"}).status, 200, "any")
     d.restart()

@@ -47,7 +47,7 @@
 enum attack_outcome {
         ATTACK_SUCCEEDED = 0,
         ATTACK_BLOCKED = 1,
-        ATTACK_BROKEN = 2, /* could not be tried; attack_say() told why */
+        ATTACK_BROKEN = 2, /* could not be tried; attack_say() printed why */
 };
 
 /* What the runner placed on the host, as KEY=VALUE arguments (key = field).  Text is

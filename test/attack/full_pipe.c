@@ -1,6 +1,6 @@
 #include "attack.h"
 
-/* Processes that sleep in the kernel on pipes that nobody will ever read, one of them
+/* Processes that sleep in the kernel on pipes that will never be read, one of them
  * with our standard error in hand. */
 BOMB(full_pipe, WALL_PID, "leave processes asleep on full pipes")
 {

@@ -1,6 +1,6 @@
 #include "attack.h"
 
-/* Ten seconds, if nobody ends it. */
+/* Ten seconds, unless it is killed. */
 BOMB(ignore_term, WALL_CGROUP, "ignore every signal and spin")
 {
         time_t start = time(NULL);

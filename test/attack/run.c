@@ -4,7 +4,7 @@
  *
  * With all walls up an attack must be blocked; without its wall it must succeed, or the
  * test would prove nothing.  An attack that two walls stop must be blocked while either
- * of them stands, and is told as such.  The attacks themselves only ever run inside sandboxes; even their
+ * of them stands, and is reported as such.  The attacks themselves only ever run inside sandboxes; even their
  * list is made there.  One line each; exit status 1 if anything failed. */
 #include "attack.h"
 #include "bombs.h"

@@ -20,7 +20,7 @@ ATTACK(tiocsti, WALL_SECCOMP, "type into the terminal of the host")
                                attack_judge("TIOCSTI + upper half",
                                             CALL(SYS_ioctl, 0, (unsigned long)TIOCSTI | 1UL << 32, &letter),
                                             EPERM, answers));
-        /* And loading a line discipline, old code that nobody looks at. */
+        /* And loading a line discipline, old code that is rarely reviewed. */
         outcome = attack_worse(
                 outcome, attack_judge("TIOCSETD", CALL(SYS_ioctl, 0, TIOCSETD, BAD_POINTER), EPERM, answers));
         return attack_worse(outcome, attack_judge("TIOCLINUX", CALL(SYS_ioctl, 0, TIOCLINUX, BAD_POINTER),

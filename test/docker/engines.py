@@ -124,7 +124,7 @@ GVISOR = """#!/bin/sh
 exec runsc --network=none --platform=ptrace "$@"
 """
 
-# What runc makes, but for sockets of the host: nobody is at their other end.
+# What runc makes, but for sockets of the host: they have no other end.
 NO_SOCKETS = """#!/usr/bin/python3
 import json, os, stat, sys
 if "--bundle" in sys.argv and "create" in sys.argv:
@@ -242,7 +242,7 @@ class Engine:
         self.process.kill()
         self.process.wait()
         self.end_strays(only=b"containerd\0")
-        with contextlib.suppress(OSError):  # else the next one takes a dead one that nobody reaped for alive
+        with contextlib.suppress(OSError):  # otherwise the next one takes an unreaped process for alive
             os.unlink(f"{self.base}/run/containerd/containerd.pid")
 
     def stop(self):

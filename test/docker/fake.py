@@ -1,4 +1,4 @@
-"""An engine that answers what a test wants: for what a real one does only when nobody looks."""
+"""An engine that answers what a test wants: for what a real one does only rarely."""
 
 import http.server
 import json

@@ -24,7 +24,7 @@ def need(name, runtime=None):
 
 
 class Place:
-    """A daemon whose sandboxes are this engine's.  with Place("podman") as p: p.exec(...)"""
+    """A daemon with sandboxes of this engine.  with Place("podman") as p: p.exec(...)"""
 
     def __init__(self, name, **daemon):
         self.name, _, how = name.partition("_")
@@ -35,7 +35,7 @@ class Place:
         self.home = self.d.state + "-docker"
 
     def __enter__(self):
-        if not self.engine:  # by links: nobody writes to them
+        if not self.engine:  # by links: they are never written
             os.makedirs(self.d.state, exist_ok=True)
             subprocess.run(["cp", "-al", f"{engines.native}/images", self.d.state], check=True)
         self.d.start()

@@ -28,7 +28,7 @@ CHOSEN = tuple(os.environ.get("CELLA_TEST_ENGINE", "docker podman").split())
 engines.all_of_them = bool(os.environ.get("CELLA_TEST_ALL"))
 
 kernel_discover, kernel_setup = runner.discover, runner.support.setup
-runner.EXPECTED_SKIPS.update({"no podman on this machine", "no dockerd on this machine", "no runsc on this machine", "only Docker is told of runtimes by name", "only with CELLA_TEST_ALL=1"})
+runner.EXPECTED_SKIPS.update({"no podman on this machine", "no dockerd on this machine", "no runsc on this machine", "only Docker knows runtimes by name", "only with CELLA_TEST_ALL=1"})
 
 
 def discover(options):

@@ -25,7 +25,7 @@ def attached(p):
 
 def need_docker():
     if "docker" not in NAMES:
-        raise support.Skip("only Docker is told of runtimes by name")
+        raise support.Skip("only Docker knows runtimes by name")
 
 
 @test(users=("root",), timeout=60)
@@ -62,7 +62,7 @@ def there_is_no_way_out_over_a_stream():
 
 @test(users=("root",), timeout=90)
 def bytes_of_all_kinds_and_many_of_them_go_through():
-    """Also those by which a person would leave a terminal; and a reader that waits keeps nobody else waiting."""
+    """Also those by which a person would leave a terminal; and a reader that waits delays no other client."""
     with Place(ATTACHED[-1]) as p:
         sb = p.sandbox()
         data = (b"\x10\x11" + bytes(range(256)) + b"\x00\r\n\x04") * 12000
@@ -72,10 +72,10 @@ def bytes_of_all_kinds_and_many_of_them_go_through():
             flood.read_until("begun")
             begun = time.monotonic()
             for _ in range(5):
-                same(p.d.post(p.path(sb, "/exec"), {"command": ["echo", "beside"]})["stdout"], "beside\n", "beside a flood that nobody reads")
+                same(p.d.post(p.path(sb, "/exec"), {"command": ["echo", "beside"]})["stdout"], "beside\n", "beside a flood that is not read")
             support.within(time.monotonic() - begun, 15, "five beside it")
         r = p.sh("seq 1 300000", limits={"output_bytes": 4000000})
-        same((r["stdout_bytes"], r["stdout"][-7:]), (1988895, "300000\n"), "all that was written is there when its end is told")
+        same((r["stdout_bytes"], r["stdout"][-7:]), (1988895, "300000\n"), "all output is there when the end is reported")
 
 
 # Of every thread of init: signals that would end it, its memory, its descriptors, and a look at where it stands.
@@ -165,7 +165,7 @@ def cella_run_can_attach_on_request():
 
 
 def answers(parts):
-    """An engine whose stream says this, part by part, and whose container has ended."""
+    """An engine that sends this stream, part by part, and has a container that ended."""
 
     def attach(handler):
         for part in parts:
@@ -195,13 +195,13 @@ def an_invalid_stream_is_reported_and_leaves_nothing():
         with Fake(answers(parts)) as fake:
             env = {**os.environ, "DOCKER_HOST": f"unix://{fake.path}", "CELLA_STATE": support.here("state"), "CELLA_DOCKER_TRANSPORT": "attach"}
             r = support.cella(["run", "--engine", "docker", "--image", "some:1", "--", "true"], env=env, timeout=60)
-            ensure(r.rc == 125 and said in r.err, f"{parts} is not told as {said!r}", r)
+            ensure(r.rc == 125 and said in r.err, f"{parts} is not reported as {said!r}", r)
             same([line for line, _ in fake.seen if line.startswith("DELETE")][:1], [f"DELETE /containers/{ID}?force=true&v=true"], "what was made is removed")
             same(os.listdir(support.here("state-docker")), [], "what is left", r)
 
 
 def gvisor(f):
-    """Runs it with a daemon whose containers are gVisor's."""
+    """Runs it with a daemon that uses gVisor for its containers."""
 
     def run():
         need_docker()
@@ -221,7 +221,7 @@ def code_runs_in_gvisor(p):
     ensure(os.uname().version not in r["stdout"] and "4.4.0" in r["stdout"], "it is another kernel", r)
     for wall in ("pid", "mount", "net", "ipc", "uts", "seccomp"):
         ensure(wall in r["isolation"]["layers"], f"{wall} stands", r)
-    ensure("limit:processes" in r["isolation"]["missing"] and "landlock" in r["isolation"]["missing"], "what is missing is told", r)
+    ensure("limit:processes" in r["isolation"]["missing"] and "landlock" in r["isolation"]["missing"], "what is missing is reported", r)
     # The filter holds: each of these is refused by it, and would end otherwise without it.
     ptrace, process_vm_readv, keyctl = {"x86_64": (101, 310, 250), "aarch64": (117, 270, 219)}[os.uname().machine]
     code = f"import ctypes; l = ctypes.CDLL(None, use_errno=True)\nfor call in (({ptrace}, -1, 0, 0, 0), ({process_vm_readv}, 1, 0, 0, 0), ({keyctl}, 0, 0, 0, 0)):\n  print(l.syscall(*call), ctypes.get_errno())"

@@ -66,7 +66,7 @@ def standard_input_and_files_arrive(p):
     same(r["stdout"], "from me\n", "stdin", r)
     r = p.sh("cat a.txt dir/b; echo new > c; touch a.txt", files={"a.txt": "one\n", "dir/b": "two\n"})
     same(r["stdout"], "one\ntwo\n", "files", r)
-    ensure({"path": "c", "change": "added", "bytes": 4} in r["files"], "the new file is told of", r)
+    ensure({"path": "c", "change": "added", "bytes": 4} in r["files"], "the new file is reported", r)
 
 
 @case

@@ -1,4 +1,4 @@
-"""An engine that answers nonsense, nothing, or no: each is told for what it is, and none takes us with it."""
+"""An engine that answers nonsense, nothing, or an error: each is reported, and none ends the daemon."""
 
 import json
 import os

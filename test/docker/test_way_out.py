@@ -90,12 +90,12 @@ def tiers_are_the_same_on_every_engine(net, p):
         found, r = fetch(p, ok, evil, private, "--proxy", "http://ok.example/p", image=image)
         same((found[ok], found["http://ok.example/p"]), ([200, "ok.example"],) * 2, f"an allowed name, {image}", r)
         ensure(found[evil][0] != 200 and found[private][0] != 200, "others are not reached", r)
-        ensure([v for v in r["violations"] if v["target"].startswith("evil.example") and v["detail"] == NOT_ALLOWED["detail"]], "the refusal is told", r)
-        ensure([v for v in r["violations"] if "10.1.2.3" in v["detail"] and "private" in v["detail"]], "the private address is told", r)
+        ensure([v for v in r["violations"] if v["target"].startswith("evil.example") and v["detail"] == NOT_ALLOWED["detail"]], "the refusal is reported", r)
+        ensure([v for v in r["violations"] if "10.1.2.3" in v["detail"] and "private" in v["detail"]], "the private address is reported", r)
         usage = r["usage"]["network"]
         ensure(usage["connections"] == 2 and usage["refused"] >= 2 and usage["bytes_sent"] > 50 and usage["bytes_received"] > 100, f"usage {usage}", r)
         same({(e["host"], e["to"] == "10.1.2.3") for e in net.seen("http")}, {("ok.example", False)}, "what the other side saw")
-    # Nothing but loopback, whatever is dialled; and the name server is ours, which nobody can change.
+    # Nothing but loopback, whatever is dialled; and the name server is ours, which code cannot change.
     r = p.sh("cat /etc/resolv.conf; wc -l < /proc/net/dev; echo x > /etc/resolv.conf || echo refused")
     ensure(p.name == "native" or r["stdout"] == "nameserver 198.18.0.1\n3\nrefused\n", "what the code sees", r)
     r = p.exec("python3", "-c", PORTS)

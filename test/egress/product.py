@@ -1,6 +1,6 @@
 """The whole product in a small internet: what is run by `cella run`, by root and by an ordinary user, and by a daemon.
 
-The internet is that of the daemon's tests (test/api/internet.py), names and addresses in it are nobody's."""
+The internet is that of the daemon's tests (test/api/internet.py), names and addresses in it are not used elsewhere."""
 
 import contextlib
 import os

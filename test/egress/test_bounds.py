@@ -53,7 +53,7 @@ def connections_at_once_are_limited(world):
         s.recv(6)
     for _ in range(3):
         ensure(inside.resets(address, 22), "a sixth was let through")
-    same(inside.refused(), [("ok.example:22", "too many connections at once", True)], "what is told")
+    same(inside.refused(), [("ok.example:22", "too many connections at once", True)], "reported refusals")
     with other.connect("ok.example", 22) as s:
         same(s.recv(6), b"hello\n", "the greeting to another sandbox")
     open_ones.pop().close()
@@ -104,13 +104,13 @@ def bytes_are_limited_to_the_last_one(world):
 def refusals_are_reported_once_and_their_number_is_bounded(inside):
     for _ in range(3):
         inside.look_up("evil.example")
-    same(inside.refused(), [("evil.example", "not in allowed_domains", False)], "what is told")
+    same(inside.refused(), [("evil.example", "not in allowed_domains", False)], "reported refusals")
     for i in range(200):
         inside.look_up(f"n{i}.evil.example")
-    same((len(inside.refused()), inside.count()["refused"]), (64, 203), "what is told, what is counted")
+    same((len(inside.refused()), inside.count()["refused"]), (64, 203), "reported and counted refusals")
     inside.ask(BEGIN)
     inside.look_up("evil.example")
-    same((len(inside.refused()), inside.count()["refused"]), (65, 1), "what is told, what is counted")
+    same((len(inside.refused()), inside.count()["refused"]), (65, 1), "reported and counted refusals")
 
 
 @test(users=("root",), timeout=60, limit=256)

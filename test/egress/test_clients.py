@@ -74,7 +74,7 @@ def works(product, net, program, code, env, expected):
 
 
 def fails(product, net, program, code, env, pattern, fast=FAST):
-    """It fails at once, says so, the result says what and why, and nobody has heard of it."""
+    """It fails at once with an error, the result has the reason, and no server received anything."""
     net.forget()
     r = run(product, code, env)
     ensure(r["exit_code"] != 0, f"{program}, {product.way}: not refused: {r}")

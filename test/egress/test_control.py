@@ -98,7 +98,7 @@ def packets_that_are_wrong_end_it(world):
         same(world.ended(), 1, f"exit status after {what}")
     again(world).control.sendmsg([struct.pack("=IIQ", COUNT, 0, 1)],
                           [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [inside.tcp.fileno()]))])
-    same(world.ended(), 1, "exit status after a descriptor that nobody wants")
+    same(world.ended(), 1, "exit status after an unwanted descriptor")
 
 
 def again(world):
@@ -187,7 +187,7 @@ def a_policy_that_is_none_cuts_it_off():
     with contextlib.suppress(ConnectionResetError):
         same(s.recv(1), b"", "the connection")
     inside.count()
-    same(world.failed, [(inside.id, 22)], "what is told")
+    same(world.failed, [(inside.id, 22)], "reported refusals")
 
 
 @test(users=("root",))
@@ -199,7 +199,7 @@ def a_private_address_is_cut_off_when_its_exception_is(world):
     same(s.recv(6), b"hello\n", "the greeting")
     inside.change(private=())
     ensure(is_reset(s), "not reset")
-    same(inside.refused(), [("in.example:22", f"resolves to {PRIVATE}, which is private", False)], "what is told")
+    same(inside.refused(), [("in.example:22", f"resolves to {PRIVATE}, which is private", False)], "reported refusals")
 
 
 @test(users=("root",))
@@ -209,7 +209,7 @@ def connections_of_a_detached_sandbox_are_closed():
     inside.ask(DETACH)
     ensure(is_reset(s), "not reset")
     same(inside.count(), dict(connections=0, refused=0, sent=0, received=0, lookups=0), "the count of who is unknown")
-    try:  # the listener is still open here, so the kernel accepts; nobody serves it
+    try:  # the listener is still open here, so the kernel accepts; no process serves it
         late = inside.connect("198.18.2.0", 22)
         late.settimeout(0.5)
         late.recv(1)
@@ -244,7 +244,7 @@ def an_owner_that_does_not_read_delays_no_connection(world):
     for inside in insides:
         ensure(b"200 OK" in inside.get("ok.example"), "refused")
     same(insides[0].count()["refused"], 70, "refusals")
-    same(len({r for r in world.refused if r[0] == 1}), 64, "of them told")
+    same(len({r for r in world.refused if r[0] == 1}), 64, "reported refusals")
 
 
 def attach_many(world, template, n):

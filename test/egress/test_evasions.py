@@ -21,7 +21,7 @@ STRICT = ["names", "tunnels", "server names", "addresses, evil", "addresses, met
           "http over IPv6", "proxy", "dns", "packets", "host"]  # fmt: skip
 REFUSED = {"403", "alert", "closed", "ECONNRESET", "ECONNREFUSED", "EPIPE", "no such name", "no data", "format error", "not implemented", "EPERM", "EACCES",
            "EAFNOSUPPORT", "EPROTONOSUPPORT", "ESOCKTNOSUPPORT", "EINVAL", "ENETUNREACH", "ENODEV", "ENOENT", "EROFS", "failed", "only lo"}  # fmt: skip
-# Of what is told at least this much, with a reason.
+# At least these refusals are reported, with a reason.
 TOLD = {
     "names": {"evil.example:80", "evil.example"}, "tunnels": {"evil.example:443"}, "server names": {"evil.example:443"}, "addresses, evil": {f"{EVIL}:80", f"{EVIL}:443", f"{EVIL}:22", f"[{EVIL6}]:80"},
     "addresses, metadata": {"169.254.169.254:80", "[fd00:ec2::254]:80"}, "addresses, private": {"10.1.2.3:80", "192.168.7.7:22"}, "addresses, here": {"127.0.0.1:80", "0.0.0.0:80", "[::1]:80"},
@@ -35,7 +35,7 @@ PRIVATE = {"private": ["10.1.2.3"], "lan": ["192.168.7.7"], "mixed": ["93.184.21
 
 
 class Traps:
-    """What the host itself listens on: nobody may come."""
+    """What the host itself listens on: no connection may arrive."""
 
     def __init__(self):
         self.came = []
@@ -98,7 +98,7 @@ def all_refused(tries, n, allowed=REFUSED, seconds=2):
 def all_told(r, group):
     targets = {v["target"] for v in r["violations"] if v["kind"] == "network"}
     if len(r["violations"]) < 64:
-        ensure(TOLD[group] <= targets, f"{group}: not told of {TOLD[group] - targets}: {r['violations']}")
+        ensure(TOLD[group] <= targets, f"{group}: not reported: {TOLD[group] - targets}: {r['violations']}")
     ensure(all(v["target"] and v["detail"] for v in r["violations"]), f"{group}: {r['violations']}")
 
 

@@ -46,7 +46,7 @@ def bytes_behind_a_request_are_not_forwarded(server, evil, inside):
     ensure(answer.count(b"HTTP/1.1 200") == 1, f"{answer}")
     same((len(server.seen), server.accepted, evil.accepted), (1, 1, 0), "requests, connections")
     ensure(b"evil" not in server.seen[0], "it reached the server")
-    same(inside.refused(), [("evil.example:80", "not in allowed_domains", False)], "what is told")
+    same(inside.refused(), [("evil.example:80", "not in allowed_domains", False)], "reported refusals")
 
 
 @test(users=("root",))
@@ -94,7 +94,7 @@ def broken_chunks_end_the_connection(server, inside):
         s.sendall(b"POST / HTTP/1.1\r\nHost: ok.example\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhelloX\r\n0\r\n\r\n")
         ensure(is_reset(s), "not reset")
     same(server.seen, [], "requests")
-    same([r[1] for r in inside.refused()], ["a body with broken chunks"], "what is told")
+    same([r[1] for r in inside.refused()], ["a body with broken chunks"], "reported refusals")
 
 
 @test(users=("root",))

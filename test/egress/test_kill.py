@@ -123,7 +123,7 @@ def a_killed_egress_process_is_closed_and_replaced_by_the_daemon():
 
 @test(users=["root"], timeout=40)
 def a_killed_egress_process_of_cella_run_leaves_nothing_open():
-    """There it is not replaced: the run has no network any more, and is told so."""
+    """There it is not replaced: the run has no network any more, and reports this."""
     with Internet() as net:
         for user in (None, "user"):
             net.forget()
@@ -142,7 +142,7 @@ def a_killed_egress_process_of_cella_run_leaves_nothing_open():
             same((len(net.seen("http")), net.packets()), (requests, packets), "what arrived since")
             ensure(found["ok"][0] == "200" and found["ok"][-1] in CLOSED, f"ok: {found['ok']}")
             support.within(slowest, 10, "the longest try")
-            ensure(n > 20 and b"the egress process has ended" in err, f"{n} tries; told: {err[:500]}")
+            ensure(n > 20 and b"the egress process has ended" in err, f"{n} tries; stderr: {err[:500]}")
 
 
 def parent(pid):

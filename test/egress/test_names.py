@@ -33,7 +33,7 @@ def of_other_names_nothing_leaves(world, inside):
 @test(users=("root",))
 def the_names_of_addresses_are_asked_for_in_vain_and_quietly(world, inside):
     same(inside.look_up("4.3.2.1.in-addr.arpa", 12), (NXDOMAIN, []), "the answer")
-    same((inside.refused(), world.names.asked), ([], []), "what is told and asked")
+    same((inside.refused(), world.names.asked), ([], []), "reported refusals and lookups")
 
 
 @test(users=("root",))

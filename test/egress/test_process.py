@@ -19,7 +19,7 @@ def http_to_another_host_is_refused_with_a_line_that_says_why(world, evil, insid
     answer = inside.get("evil.example", address=EVIL)
     ensure(answer.startswith(b"HTTP/1.1 403 Forbidden\r\n"), f"the answer is {answer}")
     same(answer.split(b"\r\n\r\n")[1], b"cella: evil.example:80 refused: not in allowed_domains\n", "the line")
-    same(inside.refused(), [("evil.example:80", "not in allowed_domains", False)], "what is told")
+    same(inside.refused(), [("evil.example:80", "not in allowed_domains", False)], "reported refusals")
     same((evil.accepted, world.names.asked), (0, []), "what reached the outside")
 
 
@@ -42,7 +42,7 @@ def tls_goes_by_its_server_name(world):
         s.sendall(hello("evil.example"))
         same(s.recv(100), b"\x15\x03\x03\x00\x02\x02\x31", "the alert")
         same(s.recv(1), b"", "what follows")
-    same(inside.refused(), [("evil.example:443", "not in allowed_domains", False)], "what is told")
+    same(inside.refused(), [("evil.example:443", "not in allowed_domains", False)], "reported refusals")
     same((web.accepted, evil.accepted), (1, 0), "connections")
 
 
@@ -70,7 +70,7 @@ def tls_without_a_name_is_refused(world):
     inside = world.inside("ok.example")
     for address in ("ok.example", WEB):
         ensure(inside.resets(address, 443, hello(None)), "not reset")
-    same([r[0] for r in inside.refused()], ["ok.example:443", WEB + ":443"], "what is told")
+    same([r[0] for r in inside.refused()], ["ok.example:443", WEB + ":443"], "reported refusals")
 
 
 @test(users=("root",))
@@ -99,7 +99,7 @@ def raw_tcp_needs_an_entry_with_its_port(world):
     for address, port in (("ok.example", 23), (WEB, 22), ("198.18.2.77", 22)):
         ensure(inside.resets(address, port), f"{address}:{port} is not reset")
     same((ssh.accepted, other.accepted), (1, 0), "connections")
-    same([r[0] for r in inside.refused()], ["ok.example:23", WEB + ":22", "198.18.2.77:22"], "what is told")
+    same([r[0] for r in inside.refused()], ["ok.example:23", WEB + ":22", "198.18.2.77:22"], "reported refusals")
     same(inside.refused()[-1][1], "an address that was not returned by a lookup of this sandbox", "why")
 
 
@@ -154,7 +154,7 @@ def a_connect_to_the_listener_itself_is_reset(world):
     inside = world.elevated(private=("127.0.0.0/8", "::1"))
     for address in ("127.0.0.1", "::1", "127.1.2.3"):
         ensure(inside.resets(address, LISTENER_PORT), f"{address} is not reset")
-    same([r[1] for r in inside.refused()], ["connected to the listener itself"] * 3, "what is told")
+    same([r[1] for r in inside.refused()], ["connected to the listener itself"] * 3, "reported refusals")
 
 
 @test(users=("root",))
@@ -193,7 +193,7 @@ def a_name_that_resolves_to_a_private_address_is_refused(world):
 
 @test(users=("root",))
 def the_address_that_was_checked_is_the_one_that_is_dialled(world):
-    """A name whose address changes at every question."""
+    """A name with another address at every question."""
     web, private = world.web(), world.web(PRIVATE)
     turns = []
 

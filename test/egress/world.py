@@ -1,5 +1,5 @@
 """A small internet in network namespaces of the test's own: an outside, in which the egress process runs, with names,
-servers and addresses that look public; and insides, in which code would run, whose every connection ends at a listener.
+servers and addresses that look public; and insides, in which code would run; each connection of it ends at a listener.
 Nothing of it reaches the machine's own network."""
 
 import array

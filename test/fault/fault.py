@@ -22,7 +22,7 @@ FEW = 2000  # sandboxes that no daemon in here passes
 
 
 class Load:
-    """Clients that go on until told; errors are theirs to expect."""
+    """Clients that continue until they are stopped; they expect errors."""
 
     def __init__(self, d, n=6):
         self.d, self.over, self.done = d, False, 0
@@ -77,7 +77,7 @@ def start_running(d, n):
 
 
 def groups_of(d, keeper):
-    """Groups with this keeper's numbers that nobody has locked: a live owner holds a lock on each."""
+    """Groups with this keeper's numbers that are not locked: a live owner holds a lock on each."""
     locked = {line.split()[5].rsplit(":", 1)[1] for line in read("/proc/locks").splitlines() if " FLOCK " in line}
     found = []
     for path, number in cella_groups():

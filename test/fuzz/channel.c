@@ -101,6 +101,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 first_free = lowest_free();
         made = true;
         if (lowest_free() > first_free + 16) /* the fuzzer has some of its own now and then */
-                abort();                     /* descriptors that nobody closed */
+                abort();                     /* descriptors that were not closed */
         return 0;
 }

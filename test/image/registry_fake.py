@@ -55,7 +55,7 @@ class Request(http.server.BaseHTTPRequestHandler):
             pass
 
     def drip(self, data, pause):
-        """One byte after the other, until nobody listens."""
+        """One byte after the other, until the client leaves."""
         self.close_connection = True
         for byte in data:
             if self.server.fake.stopped:

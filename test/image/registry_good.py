@@ -135,7 +135,7 @@ def progress_is_reported_by_layer(t):
         assert {e["layer"] for e in events} == {image.diffs[0]} and {e["phase"] for e in events} <= {"download", "unpack"}, events
         done = [e["done"] for e in events if e["phase"] == "download"]
         assert len(done) >= 3 and done == sorted(done) and {e["total"] for e in events} == {len(data)}, events
-        # However fast it is, the last event of a layer is told.
+        # However fast it is, the last event of a layer is sent.
         fake.rules.clear()
         for i in range(3):
             another = oci.Image([({"x": oci.noise(300000, f"p{i}")}, "gzip")])

@@ -184,7 +184,7 @@ def a_drip_is_too_slow(t):
 @test
 def what_is_not_http_is_said_to_be_that(t):
     refused(t, small(), {"/v2/$": lambda r: r.raw(b"SSH-2.0-OpenSSH_9.2\r\n" * 50)}, "engine_unavailable", "")
-    with socket.socket() as deaf, t.imager() as imager:  # nobody accepts there
+    with socket.socket() as deaf, t.imager() as imager:  # connections are not accepted there
         deaf.bind(("127.0.0.1", 0))
         deaf.listen(0)
         with socket.create_connection(deaf.getsockname()):

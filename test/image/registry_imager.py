@@ -10,7 +10,7 @@ import socket
 import tempfile
 import time
 
-USER = 12345  # as root, it is run as nobody in particular
+USER = 12345  # as root, it is run as this unused uid
 
 
 def read_document(path):

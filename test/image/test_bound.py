@@ -59,7 +59,7 @@ def a_store_has_no_more_than_its_bound(s):
 def the_bound_is_the_stores_and_not_the_processes(s):
     s.do("bound", bytes=3 * MIB)
     s.kill()
-    s.start()  # another one, who was told nothing
+    s.start()  # another process, without the bound
     refused(s, a.tar(a.entry("x", noise(4 * MIB, 3))), 3)
     # Two at the same time do not both get what is left.
     jobs = [s.start_import(a.tar(a.entry("x", noise(2 * MIB, 10 + i))), f"n{i}") for i in range(4)]

@@ -356,7 +356,7 @@ def broken_parts_of_the_store_are_removed(s):
     s.do("gc")
     check_equal(s.files(), good)
     check_equal(s.tree(image), {"x": "1"})
-    # A layer whose record never came is unpacked again.
+    # A layer without a record is unpacked again.
     layer = image["layers"][0][7:]
     s.do("rm", name="x")
     os.makedirs(f"{s.store}/layers/{layer}/old")

@@ -11,7 +11,7 @@ import support
 
 PROGRAMS = ("sh", "cat", "chmod", "cp", "dd", "env", "id", "ln", "ls", "mkdir", "mkfifo", "mv", "rm", "rmdir", "sleep", "stat",
             "touch", "true", "truncate")  # fmt: skip
-OWNER = 4242  # of a store, in tests as root: nobody's
+OWNER = 4242  # of a store, in tests as root: an unused uid
 
 
 def document(about):
@@ -55,7 +55,7 @@ def put(path, text="", mode=0o644):
 
 
 class Image:
-    """One in the store, whose root is there to be filled with files before use."""
+    """An image in the store with a root that can be filled with files before use."""
 
     def __init__(self, name="tiny", config=None, files=FILES, where=None, salt=""):
         self.name, self.store = name, os.path.join(where or state(), "images")

@@ -1,4 +1,4 @@
-/* test/kernel/init_box.h -- a real sandbox whose init is spoken to directly.  Include it in one file. */
+/* test/kernel/init_box.h -- a real sandbox; the test talks to its init directly.  Include it in one file. */
 #pragma once
 #include <poll.h>
 #include <sys/socket.h>

@@ -50,7 +50,7 @@ BOX_TEST(tags_are_checked, NULL)
         CHECK_INT(box_end(box, 5), -EEXIST);
         box_script(box, 6, INIT_ALONE, "true", -1);
         CHECK_INT(box_end(box, 6), -EBUSY);
-        box_signal(box, SIGKILL, 77); /* nobody: nothing happens */
+        box_signal(box, SIGKILL, 77); /* no such process: nothing happens */
         box_signal(box, SIGKILL, 5);
         CHECK_INT(box_end(box, 5), SIGKILL);
         box_script(box, 5, INIT_ALONE | INIT_TELL_STARTED, FOREVER, -1);

@@ -22,7 +22,8 @@ static long call(long number, long a, long b, long c, long f)
         return syscall(number, a, b, c, 0L, 0L, f) < 0 ? -errno : 0;
 }
 
-/* What is told of.  Without a capability, and with these arguments, none does anything if it comes through.
+/* The calls that are reported.  Without a capability, and with these arguments, none does anything if it
+ * comes through.
  */
 static const struct {
         const char *name;
@@ -205,7 +206,7 @@ static int find_listener(void)
                                 continue;
                         link[n] = '\0';
                         if (pid != getpid() && pid != getppid())
-                                return 1; /* nobody else is there whom it may look into */
+                                return 1; /* there is no other process that it may inspect */
                         if (strstr(link, "seccomp"))
                                 return 2;
                 }
@@ -277,8 +278,8 @@ static int exited(int code)
         return code << 8;
 }
 
-/* Takes what init told of until now without reading on: what comes before an answer is there when the answer
- * is. Returns how many; *ret_names has the names, each followed by a space. */
+/* Takes what init has reported until now without reading on: what comes before an answer is there when the
+ * answer is. Returns how many; *ret_names has the names, each followed by a space. */
 static unsigned take_told(struct box *box, char *names, size_t size)
 {
         unsigned n = 0, kept = 0;
@@ -512,9 +513,9 @@ TEST(a_sandbox_full_of_questions_ends_at_once)
         close(out[0]);
 }
 
-/* ---- where nobody can listen ----------------------------------------------------- */
+/* ---- where no listener is possible ----------------------------------------------- */
 
-/* Runs check in a process of its own, whose filter is loaded with flags. */
+/* Runs check in a process of its own, with a filter that is loaded with flags. */
 static void behind(const struct sock_filter *filter, unsigned short len, unsigned flags, void (*check)(void))
 {
         const struct sock_fprog program = {len, (struct sock_filter *)filter};

@@ -1,8 +1,8 @@
-/* test/kernel/keeper_fake.h -- a daemon whose server is ours to drive.
+/* test/kernel/keeper_fake.h -- a daemon with a server that the test controls.
  *
  * The test program is started by `cella serve` as if it were cella-server, hands the socket to the
- * keeper over to the test, says how it finds itself, and waits to be told how to end.  So the test
- * speaks to the real keeper in the server's place. */
+ * keeper over to the test, says how it finds itself, and waits for the way in which it is to end.  So the
+ * test speaks to the real keeper in the server's place. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

@@ -11,7 +11,7 @@
 
 static struct fake_daemon d;
 
-/* Says who it is and what it has, then what it is told; it does not end by itself. */
+/* Prints its identity and descriptors, then echoes its input; it does not end by itself. */
 static const char script[] = "#!/bin/sh\n"
                              "trap '' TERM\n"
                              "echo \"$(id -u) $(pwd) $(stat -L -c '%a %u' /proc/self/fd/4) $(ls -A "

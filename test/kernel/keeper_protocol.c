@@ -660,7 +660,7 @@ static void check_freezing(void)
         CHECK(fake_now_ms() - begun < 1000 * fake_patience());
         CHECK_INT(fake_alive(pids, n), 2); /* the server and the egress process */
         close(s.control);
-        /* And dies when it is told to. */
+        /* And it can be killed. */
         CHECK(fake_make(&d, &make, &s) && fake_ready(&s));
         CHECK(fake_ask(&d, KEEPER_FREEZE, s.handle, KEEPER_DONE, NULL));
         union fake_packet p;
@@ -1142,7 +1142,7 @@ TEST(volumes_of_hostile_limits_and_names)
                 CHECK_INT(run_in(&s, "echo 1 >/workspace/file"), 0);
                 end(&s);
         }
-        /* However many sizes are asked for, few are kept, and nobody's volume goes for it. */
+        /* However many sizes are asked for, few are kept, and no volume in use is removed. */
         mark("many", &make);
         for (int i = 0; i < 40; i++) {
                 struct keeper_drop drop = {.type = KEEPER_DROP, .name = "many"};
@@ -1224,7 +1224,7 @@ TEST(a_server_that_does_not_read_blocks_no_process)
                 if (sent % 500 == 0)
                         usleep(1000);
         }
-        CHECK(sent < 100000); /* it stopped reading when nobody read */
+        CHECK(sent < 100000); /* it stopped reading when the server did not read */
         while (got < sent && fake_receive(&d, &p, NULL, 2000) > 0 && p.type == KEEPER_COUNTED)
                 got++;
         CHECK_INT(got, sent);

@@ -304,7 +304,7 @@ def processes():
 
 
 def with_argument(argument):
-    """Pids of the host whose command line has exactly this argument."""
+    """Pids of the host that have exactly this argument in their command line."""
     return [pid for pid, words in processes().items() if argument in words]
 
 

@@ -154,7 +154,7 @@ def cancelling_ends_the_compiler():
 
 @test(users=("root",))
 def version_of_a_program_is_asked_for_where_it_runs():
-    """A program called `node` that says of itself what it is told to say."""
+    """A program called `node` that prints the given text as its version."""
     os.mkdir("bin")
     for version, fits, fits_not in (("v22.11.0", ("node22", "node22.11"), ("node2", "node221", "node20", "node22.1")),
                                     ("node: 9", ("node9",), ("node9.1", "node8"))):  # fmt: skip

@@ -14,7 +14,7 @@ GROWTH = 8 << 20  # after the first second
 
 
 def seconds():
-    """A minute; 5 s where it is not the real program whose memory is measured."""
+    """A minute; 5 s where the memory of another program than the real one is measured."""
     return 5 if support.wrapped or support.slack > 1 else 60
 
 
@@ -28,7 +28,7 @@ def memory(pid):
 
 
 def flood(*options, stdout):
-    """Others are to run beside: it yields to them, and the code, whose cgroup does not yield, has a small share."""
+    """Others are to run beside: it yields to them, and the code, with a cgroup that does not yield, has a small share."""
     small = ("--cpus", "0.1") if is_root() else ()
     return spawn("run", *options, *small, "--timeout", f"{seconds()}s", "--grace", "1s", "--", "yes",
                  stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE, preexec_fn=lambda: os.nice(19))

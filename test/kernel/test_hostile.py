@@ -65,7 +65,7 @@ def stopped_after_its_code(*words, user=None):
     nonce = nonce_seconds()
     p = spawn("run", *words, nonce, stdin=subprocess.DEVNULL, stdout=w, user=user)
     os.close(w)
-    until(lambda: waiting_in(r) > 32768, 10, "output that nobody reads")
+    until(lambda: waiting_in(r) > 32768, 10, "unread output")
     # A signal that cella sees before the end of the code would cancel the code.  Init exits after it reported that end.
     until(lambda: with_argument(nonce) == [p.pid] and not living_children(p.pid), 10, "the end of the code")
     p.send_signal(signal.SIGTERM)

@@ -274,7 +274,7 @@ def an_image_in_use_is_locked_and_can_lose_its_name():
     refused(run("--image", "tiny", "--", "true"), 125, "image not found: tiny")
     write(here("w", "go"))
     same(p.communicate(timeout=20)[0], b"tiny\ndeep\n", "what it read after its name was gone")
-    fcntl.flock(root, fcntl.LOCK_EX | fcntl.LOCK_NB)  # nobody has it any more
+    fcntl.flock(root, fcntl.LOCK_EX | fcntl.LOCK_NB)  # it is not in use any more
     os.close(root)
 
 

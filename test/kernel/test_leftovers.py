@@ -27,7 +27,7 @@ SANDBOX_UIDS = 0x70000000  # from here on, a uid is a sandbox's
 
 
 def started(nonce, *options, code=None, **popen):
-    """A cella whose code runs and sleeps, in two sessions."""
+    """A cella with code that sleeps, in two sessions."""
     popen.setdefault("stdout", subprocess.PIPE)
     p = spawn("run", *options, "sh", "-c", code or f"setsid sleep {nonce} & echo ready; sleep {nonce}",
               stdin=subprocess.DEVNULL, **popen)
@@ -112,7 +112,7 @@ def errors_are_coloured_on_a_terminal():
     try:
         while chunk := os.read(terminal, 1000):
             text += chunk
-    except OSError as e:  # how a terminal says that nobody has it open
+    except OSError as e:  # what a terminal returns if it is not open elsewhere
         ensure(e.errno == errno.EIO, str(e))
     os.waitpid(pid, 0)
     ensure(b"\033[" in text and b"--timeout" in text, f"the terminal got {text!r}")
@@ -195,7 +195,7 @@ def ancestors(pid):
 
 
 def lost_processes():
-    """Processes of sandboxes, or of our cella, that nobody owns any more.  Somebody else
+    """Processes of sandboxes, or of our cella, without an owner.  Another process
     may be running sandboxes on this machine: theirs have a living owner."""
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
     # The dead are no longer ours but the reaper's.

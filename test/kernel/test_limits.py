@@ -72,7 +72,7 @@ def timeout_ends_code_that_waits_for_input():
 
 
 def unread(*words):
-    """Runs cella with a standard output that nobody reads."""
+    """Runs cella with a standard output that is not read."""
     begun = time.monotonic()
     p = spawn("run", "--timeout", "600ms", "--grace", "200ms", *words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
               stderr=subprocess.PIPE)

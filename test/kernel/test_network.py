@@ -321,7 +321,7 @@ def without_its_egress_process_everything_is_refused_at_once():
     out, err = p.communicate(b"\n", timeout=20 * support.slack)
     same(p.returncode, 0, f"exit status ({err})")
     all_fail(json.loads(out), "ECONNREFUSED", "EACCES")
-    ensure(b"the egress process has ended" in err, f"it is not told: {err}")
+    ensure(b"the egress process has ended" in err, f"it is not reported: {err}")
 
 
 @test(unwrapped=True)
@@ -334,7 +334,7 @@ def its_end_is_in_the_result():
     time.sleep(0.1)
     out, _ = p.communicate(b"\n", timeout=20 * support.slack)
     result = json.loads(out)
-    same(result["usage"]["network"], None, "what nobody counted")
+    same(result["usage"]["network"], None, "the usage without a count")
     same([(v["kind"], v["target"]) for v in result["violations"]], [("network", "network")], "violations")
 
 

@@ -395,7 +395,7 @@ for what, target in {
     "relative": "data", "up": "/data/../etc", "dot": "/data/./x", "root": "/", "double_slash": "/data//x",
     "trailing_slash": "/data/", "proc": "/proc/x", "usr": "/usr/x", "usr_itself": "/usr", "etc": "/etc/x",
     "dev": "/dev/x", "lib": "/lib/x", "bin": "/bin/x", "control_character": "/data\nx",
-    **({"lib64": "/lib64/x"} if os.path.lexists("/lib64") else {}),  # what the host does not have is nobody's
+    **({"lib64": "/lib64/x"} if os.path.lexists("/lib64") else {}),  # what the host does not have does not exist
 }.items():
     usage_error(f"mount_target_{what}", ["--mount", f"/usr/share:{target}"], "mount")
 usage_error("mount_of_a_fifo", lambda: ["--mount", a_fifo() + ":/data"], "fifo")

@@ -221,7 +221,7 @@ class Daemon:
         return (number - self.keeper) * STEP_INVERSE % NUMBERS < most
 
     def cgroups(self, most=None):
-        """Our keeper's groups, in every hierarchy: those it made by then and nobody else has locked."""
+        """Our keeper's groups, in every hierarchy: those it has made and that are not locked by another process."""
         most = most or int(self.metrics()["sandboxes_made_total"]) + 200
         locks = {}
         for line in read("/proc/locks").splitlines():

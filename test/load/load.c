@@ -1,4 +1,4 @@
-/* test/load/load.c -- many clients at once, each with executions whose output nobody else can have.
+/* test/load/load.c -- many clients at once, each with executions that have unique output.
  *
  *   load PORT CLIENTS SECONDS [SANDBOX...]
  *

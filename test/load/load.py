@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""64 clients at once: nobody gets an error, nobody gets another's output, the daemon stays small.
+"""64 clients at once: no client gets an error or the output of another, the daemon stays small.
 
     load.py --cella build/src/cella --generator build/test/load [--seconds 30] [--clients 64]
 """

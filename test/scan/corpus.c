@@ -44,7 +44,7 @@ static void expect(enum scan_language language, struct snippet *s)
                 printf("%s: found %s\n  not %s\n", s->name, found, s->rules);
         if ((report.verdict != 0) != s->risky && test_fail(__FILE__, __LINE__))
                 printf("%s: the verdict is 0x%x\n", s->name, report.verdict);
-        /* A refusal is told by its first finding. */
+        /* A refusal names its first finding. */
         CHECK((scan_refusal(&report) != NULL) == ((report.verdict & SCAN_NOT_ALLOWED) != 0));
 }
 

@@ -291,7 +291,7 @@ TEST(code_in_code)
         for (size_t i = 0; i < n; i++)
                 len += (size_t)sprintf(text + len, "exec(\"import os; os.system('ls %zu')\")\n", i);
         bounded(SCAN_PYTHON, text, len);
-        CHECK(report.verdict & SCAN_UNPARSABLE); /* what was not looked at is told */
+        CHECK(report.verdict & SCAN_UNPARSABLE); /* what was not parsed is reported */
         free(text);
         static const char deep[] = "bash -c 'bash -c \"bash -c \\\"bash -c curl\\\"\"'";
         bounded(SCAN_BASH, deep, sizeof deep - 1);

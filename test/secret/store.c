@@ -451,7 +451,7 @@ TEST(two_processes_do_not_share_it)
         CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
         secret_store_close(store);
 
-        /* One that was killed keeps nobody out. */
+        /* A killed process holds no lock. */
         int ready[2];
         char byte;
         CHECK_INT(pipe2(ready, O_CLOEXEC), 0);

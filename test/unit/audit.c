@@ -819,7 +819,8 @@ TEST(a_truncated_end_is_detected_after_more_rows)
         check_bad(9, "2 rows are missing before row 11");
 }
 
-/* A log that was put back as it was earlier, head and all, cannot be told by itself; but the map knows. */
+/* A log that was put back as it was earlier, head and all, cannot be detected by itself; but the map knows.
+ */
 TEST(an_older_copy_is_noted)
 {
         AUTO(audit_close) struct audit *audit = opened();

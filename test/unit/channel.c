@@ -27,7 +27,7 @@ static int ask(void)
         int r = send_too_many();
         if (r != 0)
                 return r;
-        /* Who asked is told; a command that nobody heard of would be waited for until its time is over. */
+        /* The caller gets an error; otherwise it would wait for the command until its deadline. */
         if (channel_send(channel, INIT_SPAWN, 1, &fd, 1, "x", 1, NULL, 0) != -ENOBUFS ||
             fcntl(fd, F_GETFD) >= 0 || recv(pair[1], data, sizeof data, MSG_DONTWAIT) >= 0)
                 return 11;
@@ -198,5 +198,5 @@ TEST(a_frame_that_the_peer_did_not_read_is_known)
         CHECK(is_unread_after(0, true, false));
         CHECK(!is_unread_after(whole, false, false));
         CHECK(!is_unread_after(whole, false, true)); /* only the frame after it was not read */
-        CHECK(!is_unread_after(0, false, true));     /* cannot be told */
+        CHECK(!is_unread_after(0, false, true));     /* cannot be determined */
 }

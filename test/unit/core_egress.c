@@ -1,4 +1,4 @@
-/* The server's half of the network, against an egress process that is this test: what it is told, whatever
+/* The server's half of the network, against an egress process that is this test: what it is sent, whatever
  * comes and goes, and that nothing it says does harm. */
 #include "core/egress.h"
 
@@ -438,7 +438,7 @@ TEST(refusals_reach_the_execution_and_are_bounded)
                 .type = EGRESS_FAILED, .number = EMFILE, .sandbox = other.egress.number};
         CHECK_INT(send(theirs, &failed, sizeof failed, 0), sizeof failed);
         turn();
-        CHECK(other.egress.tcp == -1 && b.observer.all.n == 1); /* closed, and told */
+        CHECK(other.egress.tcp == -1 && b.observer.all.n == 1); /* closed, and reported */
         run_end(&a);
         run_end(&b);
         unmake(&sb);

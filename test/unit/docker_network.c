@@ -12,7 +12,7 @@
 #include "wire/egress.h"
 #include "wire/message.h"
 
-#define USER 12345 /* nobody's */
+#define USER 12345 /* an unused uid */
 
 struct process process;
 

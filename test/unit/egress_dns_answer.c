@@ -321,7 +321,7 @@ TEST(pointers_are_bounded)
         }
         m.data[length_at] = (uint8_t)((m.length - data_at) >> 8);
         m.data[length_at + 1] = (uint8_t)(m.length - data_at);
-        CHECK_INT(read_answer(&a), 0); /* nobody looks there */
+        CHECK_INT(read_answer(&a), 0); /* that part is not read */
         m.data[7] = 2;
         put16(0xc000u | (unsigned)last);
         put16(DNS_A);

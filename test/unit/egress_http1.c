@@ -132,7 +132,7 @@ TEST(requests_that_are_followed)
                 {"CONNECT [2001:db8::1]:443 HTTP/1.1\r\nHost: [2001:db8::1]:443\r\n\r\n", "2001:db8::1:443",
                  "c"},
                 {"CONNECT 1.2.3.4:443 HTTP/1.1\r\nContent-Length: 0\r\n\r\n", "1.2.3.4:443", "c"},
-                /* upgrades; but not to more HTTP that nobody follows */
+                /* upgrades; but not to another HTTP that is not parsed */
                 {"GET / HTTP/1.1\r\nHost: a.b\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", "a.b:0",
                  "u"},
                 {"GET / HTTP/1.1\r\nHost: a.b\r\nUpgrade: tcp\r\n\r\n", "a.b:0", "u"},

@@ -93,7 +93,7 @@ TEST(chunks_that_are_refused)
                 {BYTES("5\r\r\nhello")},
                 {BYTES("5\0\r\nhello")},
                 {BYTES("5;\r\nhello")},
-                {BYTES("5;a=b\r\nhello")}, /* extensions: nobody needs them, and readers differ in where they
+                {BYTES("5;a=b\r\nhello")}, /* extensions: not needed, and readers differ in where they
                                               end */
                 {BYTES("5;\nGET / HTTP/1.1\r\nhello")},
                 {BYTES("5;a=\"\r\n\"\r\nhello")},

@@ -505,7 +505,7 @@ TEST(wrong_messages_are_refused)
         policy_drop(policy);
 }
 
-/* Found by what they say, not by where they are kept; and gone when nobody needs them. */
+/* Found by what they say, not by where they are kept; and gone when they are not needed. */
 TEST(many_policies)
 {
         static struct policy *all[500];

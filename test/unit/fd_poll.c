@@ -7,7 +7,7 @@ static void set_up(void), tear_down(void);
 #define TEST_AFTER tear_down
 #include "test.h"
 
-/* A pipe whose reading end is watched, and what its callback does. */
+/* A pipe with a watched reading end, and what its callback does. */
 struct subject {
         struct fd_poll poll;
         int ours, theirs;

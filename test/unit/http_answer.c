@@ -330,7 +330,7 @@ TEST(sleeps_while_clients_that_left_are_still_served)
 
         for (int i = 0; i < 3; i++)
                 fds[i] = i == 2 ? dial_unix() : dial();
-        put(fds[0], "GET /big?n=20000000 HTTP/1.1\r\nHost: x\r\n\r\n"); /* and nobody reads */
+        put(fds[0], "GET /big?n=20000000 HTTP/1.1\r\nHost: x\r\n\r\n"); /* and it is not read */
         put(fds[1], "GET /silent HTTP/1.1\r\nHost: x\r\n\r\n");
         WAIT_FOR(seen.request != NULL);
         put(fds[2], "GET /big?n=20000000 HTTP/1.1\r\nHost: x\r\n\r\n");

@@ -301,7 +301,7 @@ TEST(bounds_what_a_websocket_holds)
                 ;
         CHECK_INT(seen.ws_rooms, 1);
         CHECK(http_websocket_room(seen.ws) > 0);
-        /* Pings that nobody reads the answers of: we stop reading, too. */
+        /* Pings with answers that are not read: we stop reading, too. */
         until = clock_us() + 500000;
         sent = 0;
         while (clock_us() < until) {

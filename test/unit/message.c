@@ -156,7 +156,7 @@ TEST(frames_read_ahead_have_their_own_descriptors)
         pair(fds);
         message_ahead_init(&reader, room, sizeof room);
         const int before = count_fds();
-        /* Every third has one; of the others nobody may get it. */
+        /* Every third has one; the others must not get it. */
         for (uint32_t i = 1; i <= 9; i++) {
                 int fd = descriptor_at((off_t)i);
                 CHECK_INT(message_send(fds[0], 5, i, &fd, i % 3 == 0, "abcdefgh", i % 8, NULL, 0), 0);

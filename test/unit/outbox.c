@@ -17,7 +17,7 @@ static int answer(void)
         if (outbox_send(&outbox, "with", 4, &(struct outbox_rights){.fd = fd}) != -ETOOMANYREFS ||
             fcntl(fd, F_GETFD) >= 0 || outbox_waits(&outbox))
                 return 11;
-        /* That it could not be sent can be told. */
+        /* The failure can be reported. */
         if (outbox_send(&outbox, "without", 7, &(struct outbox_rights){.fd = -1}) != 0 ||
             recv(pair[1], data, sizeof data, MSG_DONTWAIT) != 7)
                 return 12;

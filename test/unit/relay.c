@@ -284,8 +284,8 @@ static void send_exited(struct pair *p, uint32_t tag)
                   0);
 }
 
-/* As it is with pipes: when the end is told, all that was written can be read.  And what is not read keeps
- * nobody else waiting, nor does it take more memory than the windows. */
+/* As it is with pipes: when the end is reported, all that was written can be read.  And what is not read
+ * keeps nobody else waiting, nor does it take more memory than the windows. */
 TEST(the_end_follows_all_output_and_does_not_wait_for_a_reader)
 {
         const size_t len = 3000000;
@@ -475,7 +475,7 @@ TEST(invalid_frames_end_the_connection)
         message.record.fds[0].stream = 1;
         message.record.fds[0].kind = RELAY_READS; /* a descriptor that init does not give */
         CHECK_INT(result_of(&message, sizeof message), -EPROTO);
-        message.record.fds[0].kind = RELAY_TERMINAL; /* nobody asked for one */
+        message.record.fds[0].kind = RELAY_TERMINAL; /* it was not requested */
         CHECK_INT(result_of(&message, sizeof message), -EPROTO);
         message.record.fds[0].stream = 2; /* a number of ours */
         CHECK_INT(result_of(&message, sizeof message), -EPROTO);

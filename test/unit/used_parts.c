@@ -79,7 +79,7 @@ static bool binds_name(void)
         return bind_name() >= 0;
 }
 
-/* What is on its way through a socket that is itself on its way: nobody will ever receive it. */
+/* What is on its way through a socket that is itself on its way: it will never be received. */
 static bool leave_in_flight(int fd)
 {
         int pair[2];
@@ -128,7 +128,7 @@ TEST(a_network_namespace_with_a_socket_is_not_as_new)
         struct netns_kept netns = make_netns(&fresh), other = make_netns(&same);
         struct visitor v = visit(netns.fd, CLONE_NEWNET, binds_name);
         CHECK(!netns_is_as_new(&netns, &fresh));
-        CHECK(netns_is_as_new(&other, &fresh)); /* whose it is is told apart */
+        CHECK(netns_is_as_new(&other, &fresh)); /* namespaces are distinguished */
         CHECK(end(v));
         CHECK(netns_is_as_new(&netns, &fresh));
         netns_let_go(&netns);

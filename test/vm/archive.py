@@ -4,7 +4,7 @@
       archive.py ROOT ARCHIVE
 
 Several layers over what is below ROOT, programs and libraries.  `layers` has deletions of both kinds and a user of
-its own; `plain` is the lowest layer alone, whose user is root.  Names and contents are what guest/images.sh expects."""
+its own; `plain` is the lowest layer alone, with the user root.  Names and contents are what guest/images.sh expects."""
 
 import os
 import pathlib

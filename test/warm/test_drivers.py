@@ -1010,7 +1010,7 @@ def what_dies_is_seen():
 
 @test
 def garbage_on_the_socket_does_not_hang():
-    """The daemon gets nonsense, and must be able to tell; nobody waits for ever."""
+    """The daemon gets nonsense, and must detect it; no request waits for ever."""
     codes = {
         "python": "import os\nfor fd in range(3, 200):\n    try: os.write(fd, b'done 7\\ngarbage' if os.path.realpath(f'/proc/self/fd/{fd}').count('socket') else b'')\n    except OSError: pass",
         "node": "require('fs').writeSync(3, 'done 7\\ngarbage'); 0",

@@ -132,7 +132,7 @@ test("a click on a file counts when code inside writes another one in the middle
     const watched = page.waitForResponse((response) => response.url().includes("watch=1"));
     await page.goto(`${t.daemon.url}/#/files/${box.id}`);
     await watched;
-    await page.mouse.down({button: "right"}); // a menu takes its end in most browsers: nobody waits for that
+    await page.mouse.down({button: "right"}); // in most browsers a menu takes its end, which is not waited for
     await box.put("/workspace/first.txt", "x");
     await file(page, "first.txt").waitFor();
     await page.mouse.up({button: "right"});

@@ -1,4 +1,4 @@
-// "Sandbox": the settings, checked by the daemon's own rules, saved in one step, and nobody's change lost.
+// "Sandbox": the settings, checked by the daemon's own rules, saved in one step, without losing concurrent changes.
 import {AWAY, ensure, same, sleep, test, until} from "./harness.mjs";
 
 const open = async (t, settings, more) => {
@@ -73,7 +73,7 @@ test("a click on Save counts when the daemon's answer about what was typed comes
     same((await settings()).limits.processes, 65, "saved");
 });
 
-test("what is not valid is told while one types, by the schema and by the daemon, and cannot be saved", async (t) => {
+test("invalid values are reported while typing, by the schema and by the daemon, and cannot be saved", async (t) => {
     const {daemon, page, settings} = await open(t, {}, {expects: ["400"]});
     const before = await settings();
     await page.fill("#f-limits-processes", "0");
@@ -81,7 +81,7 @@ test("what is not valid is told while one types, by the schema and by the daemon
     await page.fill("#f-limits-processes", "many");
     same(await errorOf(page, "limits.processes"), "This is not a number.", "letters");
     ensure(await page.locator(".save-bar button:has-text('Save')").isDisabled(), "it can be saved");
-    same(await page.getAttribute("#f-limits-processes", "aria-invalid"), "true", "told to a screen reader");
+    same(await page.getAttribute("#f-limits-processes", "aria-invalid"), "true", "marked for a screen reader");
     await page.fill("#f-limits-processes", "65");
     await page.fill("#f-network-allowed_domains", "good.example\nhttp://bad.example/");
     await until(async () => (await errorOf(page, "network.allowed_domains")).includes("cannot be 'http://bad.example/'"), "the daemon's own words are there");

@@ -13,7 +13,7 @@ test("code runs, and its output, value, status and times are shown", async (t) =
     ensure(ready > 0 && bare > 0, `${ready} and ${bare}`);
 });
 
-test("output comes while the code runs, and stdout and stderr can be told apart", async (t) => {
+test("output comes while the code runs, and stdout and stderr can be distinguished", async (t) => {
     const page = await t.page();
     await write(page, "import sys, time\nprint('first', flush=True)\nprint('wrong', file=sys.stderr, flush=True)\ntime.sleep(30)");
     await page.click(".run");
@@ -127,7 +127,7 @@ test("a sandbox that is kept has its variables and files in the next run; a fres
     ensure((await page.locator(".notice").innerText()).includes("no longer exists"), "no notice about the new sandbox");
 });
 
-test("what was refused is told in plain words", async (t) => {
+test("refusals are shown in plain words", async (t) => {
     const page = await t.page();
     await run(page, "import ctypes\nctypes.CDLL(None).mount(b'none', b'/mnt', b'tmpfs', 0, None)");
     ensure((await page.locator("section[aria-label='What was refused']").innerText()).includes("It tried to attach a file system. Refused."), "no such words");
@@ -192,7 +192,7 @@ test("code, output and tables that are made to be slow to look at do not freeze 
     await page.locator(".result-table").waitFor();
     await within("a table");
     same([await page.locator(".result-table th").count(), await page.locator(".result-table td").count()], [10, 200], "rows of it");
-    ensure((await page.locator(".result-table figcaption").innerText()).includes("99,800 more rows"), "the rest is not told");
+    ensure((await page.locator(".result-table figcaption").innerText()).includes("99,800 more rows"), "the number of the other rows is not shown");
     await run(page, "class Long:\n    def _repr_html_(self): return '<table>' + '<tr>' * 700000\nLong()");
     await page.getByText("This HTML is too long to be shown.").waitFor();
     await within("a longer one");
@@ -281,7 +281,7 @@ test("no room for long: it gives up and says why", async (t) => {
     same(await page.locator(".try-shown .badge").first().innerText(), "Failed", "status");
 });
 
-test("an interpreter that is not there, and code that the scanner refuses, are told with their hints", async (t) => {
+test("a missing interpreter and code that the scanner refuses are shown with their hints", async (t) => {
     const daemon = await t.newDaemon({scan: {action: "block"}, pools: []});
     const page = await t.page("/", {daemon, expects: ["422"]});
     await choose(page, "shell");

@@ -56,7 +56,7 @@ enter .
 rmdir $top/slice/service $top/slice
 end
 
-begin 'in a container, whose own group seems to be the root and is not empty'
+begin 'in a container with an own group that seems to be the root and is not empty'
 mkdir $top/container
 cat >"$scratch/inside" <<'INSIDE'
 umount -l /sys/fs/cgroup

@@ -62,7 +62,7 @@ else
 fi
 end
 
-begin 'root inside is nobody outside, also in an image without a user'
+begin 'root inside has an unused uid outside, also in an image without a user'
 image plain:1 sh -c 'id -u; cat /proc/self/uid_map; echo 1 >/proc/sys/vm/drop_caches || echo refused'
 want_code 0
 read -r first inside outside n last <<EOF

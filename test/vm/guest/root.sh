@@ -103,7 +103,7 @@ want_none_with 9654 'after SIGTERM'
 want_no_trace
 end
 
-begin 'root inside is nobody outside'
+begin 'root inside has an unused uid outside'
 cella run --user root sh -c 'id -u; echo >/usr/made || echo refused; echo 1 >/proc/sys/vm/drop_caches || echo refused'
 want_code 0
 want_out '0
