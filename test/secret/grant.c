@@ -81,7 +81,7 @@ TEST(errors_name_the_field)
 
 TEST(many_handles_are_refused)
 {
-        json_t *many = json_object();
+        json_auto_t *many = json_object();
         char name[16];
         for (int i = 0; i <= SECRET_HANDLES_MAX; i++) {
                 CHECK_INT(secret_handles_check(many, "secrets", &err), 0);
@@ -89,7 +89,6 @@ TEST(many_handles_are_refused)
                 json_object_set_new(many, name, json_string("a"));
         }
         CHECK_INT(secret_handles_check(many, "secrets", &err), -E2BIG);
-        json_decref(many);
 }
 
 TEST(a_variable_is_said_once)
@@ -137,8 +136,8 @@ static struct secret_store *fresh(void)
 TEST(an_execution_gets_variables_and_a_mask)
 {
         AUTO(secret_store_close) struct secret_store *store = fresh();
-        struct secret_grant *grant = NULL;
-        json_t *handles = json_pack("{s:s, s:s}", "TOKEN", "{{secret:token}}", "PEM", "pem");
+        AUTO(secret_grant_free) struct secret_grant *grant = NULL;
+        json_auto_t *handles = json_pack("{s:s, s:s}", "TOKEN", "{{secret:token}}", "PEM", "pem");
         CHECK_INT(secret_grant_new(store, handles, NULL, "secrets", &grant, &err), 0);
         CHECK_INT(grant->n, 2);
         bool token = false, pem = false;
@@ -151,26 +150,23 @@ TEST(an_execution_gets_variables_and_a_mask)
         char text[] = "hunter2 and -----BEGIN\nMIIE\n";
         mask_string(secret_grant_mask(grant), text);
         CHECK_STR(text, "*** and ***\n");
-        secret_grant_free(grant);
-        json_decref(handles);
 }
 
 TEST(nothing_asked_nothing_made)
 {
         struct secret_grant *grant = (struct secret_grant *)&err;
-        json_t *empty = json_object();
+        json_auto_t *empty = json_object();
         CHECK_INT(secret_grant_new(NULL, NULL, NULL, "secrets", &grant, &err), 0);
         CHECK(grant == NULL && secret_grant_mask(grant) == NULL);
         CHECK_INT(secret_grant_new(NULL, empty, NULL, "secrets", &grant, &err), 0);
         CHECK(grant == NULL);
-        json_decref(empty);
 }
 
 TEST(all_or_nothing)
 {
         AUTO(secret_store_close) struct secret_store *store = fresh();
         struct secret_grant *grant = NULL;
-        json_t *handles = json_pack("{s:s, s:s}", "A", "token", "B", "{{secret:nothing}}");
+        json_auto_t *handles = json_pack("{s:s, s:s}", "A", "token", "B", "{{secret:nothing}}");
         json_t *allowed = json_pack("[s, s]", "pem", "nothing"), *all = json_pack("[s]", "*");
         CHECK_INT(secret_grant_new(store, handles, NULL, "secrets", &grant, &err), -ENOENT);
         CHECK_INT(err.kind, CELLA_NOT_FOUND);
@@ -189,7 +185,6 @@ TEST(all_or_nothing)
         json_array_clear(all);
         CHECK_INT(secret_grant_new(store, handles, all, "secrets", &grant, &err), -EACCES);
         CHECK(grant == NULL);
-        json_decref(handles);
         json_decref(allowed);
         json_decref(all);
 }

@@ -94,12 +94,11 @@ static void check_cuts(struct mask *mask, const char *text, size_t len, const ch
 
 static void check_string(const char *value, const char *text, const char *should)
 {
-        struct mask *mask = mask_of(value);
+        AUTO(mask_free) struct mask *mask = mask_of(value);
         int before = test_failures;
         check_cuts(mask, text, strlen(text), should, strlen(should));
         if (test_failures > before)
                 printf("  (value %s, text %s)\n", value, text);
-        mask_free(mask);
 }
 
 #define AWKWARD "p4ss w/rd+\"\xc3\xa9\n-Zq~\xc3\xbc?>"
@@ -228,11 +227,10 @@ TEST(several_values_that_overlap)
                 {"passpassword", "******"},        {"word-of-mout", "word-of-mout"},
                 {"ssword-of-mouth", "***"},        {"pas sword-of", "pas sword-of"},
         };
-        struct mask *mask = masks(values, 5);
+        AUTO(mask_free) struct mask *mask = masks(values, 5);
         for (size_t i = 0; i < sizeof table / sizeof *table; i++)
                 check_cuts(mask, table[i].text, strlen(table[i].text), table[i].should,
                            strlen(table[i].should));
-        mask_free(mask);
 }
 
 static uint32_t random_state = 2463534242u;
@@ -342,8 +340,8 @@ TEST(it_agrees_with_the_reference)
 
 TEST(nothing_is_held_without_need)
 {
-        struct mask *mask = mask_of("hunter2");
-        struct mask_stream *stream = NULL;
+        AUTO(mask_free) struct mask *mask = mask_of("hunter2");
+        AUTO(mask_stream_free) struct mask_stream *stream = NULL;
         static const struct {
                 const char *data;
                 size_t go_on;
@@ -354,20 +352,16 @@ TEST(nothing_is_held_without_need)
                 const char *data = table[i].data;
                 CHECK_INT(mask_feed(stream, &data, strlen(data)), table[i].go_on);
         }
-        mask_stream_free(stream);
-        mask_free(mask);
 }
 
 TEST(text_without_values_is_not_copied)
 {
-        struct mask *mask = mask_of("hunter2");
-        struct mask_stream *stream = NULL;
+        AUTO(mask_free) struct mask *mask = mask_of("hunter2");
+        AUTO(mask_stream_free) struct mask_stream *stream = NULL;
         const char text[] = "a line that is long enough\n", *data = text;
         CHECK_INT(mask_stream_new(mask, &stream, &err), 0);
         CHECK_INT(mask_feed(stream, &data, strlen(text)), strlen(text));
         CHECK(data == text);
-        mask_stream_free(stream);
-        mask_free(mask);
 }
 
 TEST(no_secrets_no_mask)
@@ -392,13 +386,12 @@ TEST(no_secrets_no_mask)
 
 TEST(messages_are_masked_where_they_are)
 {
-        struct mask *mask = mask_of("hunter2");
+        AUTO(mask_free) struct mask *mask = mask_of("hunter2");
         char text[64] = "cannot open 'aHVudGVyMg==': hunter2", empty[4] = "";
         mask_string(mask, text);
         CHECK_STR(text, "cannot open '***': ***");
         mask_string(mask, empty);
         CHECK_STR(empty, "");
-        mask_free(mask);
 }
 
 TEST(values_have_bounds)
@@ -472,8 +465,8 @@ TEST(a_long_value_byte_by_byte)
                 value[i] = (char)(33 + random_below(94));
         memcpy(text, value, sizeof value);
         text[MASK_VALUE_MAX - 1] ^= 1; /* nearly */
-        struct mask *mask = masks(&one, 1);
-        struct mask_stream *stream = NULL;
+        AUTO(mask_free) struct mask *mask = masks(&one, 1);
+        AUTO(mask_stream_free) struct mask_stream *stream = NULL;
         CHECK_INT(mask_stream_new(mask, &stream, &err), 0);
         for (size_t i = 0; i < sizeof value; i++) {
                 const char *data = &text[i];
@@ -487,8 +480,6 @@ TEST(a_long_value_byte_by_byte)
                 size_t n = mask_feed(stream, &data, 1);
                 CHECK(n <= 1 || (n <= 4 && i == sizeof value - 1));
         }
-        mask_stream_free(stream);
-        mask_free(mask);
 }
 
 /* What the bitmap of beginnings is made from leaves none out. */

@@ -48,17 +48,16 @@ static void set(struct secret_store *store, const char *name, const char *value)
 
 static void check_value(struct secret_store *store, const char *name, const char *should)
 {
-        struct secret *secret = NULL;
+        AUTO(secret_free) struct secret *secret = NULL;
         CHECK_INT(secret_store_get(store, name, &secret, &err), 0);
         CHECK_STR(secret ? secret->value : NULL, should);
         CHECK_INT(secret ? secret->len : 0, strlen(should));
-        secret_free(secret);
 }
 
 /* Opening must fail, with this, and tell what to do. */
 static void check_refused(const struct secret_key_source *source, int num, const char *words)
 {
-        struct secret_store *store = NULL;
+        AUTO(secret_store_close) struct secret_store *store = NULL;
         memset(&err, 0, sizeof err);
         int r = secret_store_open(directory, source, &store, &err);
         CHECK_INT(r, num);
@@ -66,7 +65,6 @@ static void check_refused(const struct secret_key_source *source, int num, const
         CHECK(err.msg[0] != '\0');
         if (words && !strstr(err.msg, words))
                 CHECK_STR(err.msg, words);
-        secret_store_close(store);
 }
 
 static const struct {
@@ -169,10 +167,9 @@ TEST(names_and_values_have_bounds)
                           values[i].should);
                 CHECK(!strstr(err.msg, "abc") && !strstr(err.hint, "abc")); /* what it is stays unsaid */
         }
-        struct secret *secret = NULL;
+        AUTO(secret_free) struct secret *secret = NULL;
         CHECK_INT(secret_store_get(store, "value", &secret, &err), 0);
         CHECK(secret && secret->len == 65536 && !memcmp(secret->value, large, 65536));
-        secret_free(secret);
 }
 
 TEST(unknown_ones_are_not_found)

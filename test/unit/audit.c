@@ -133,21 +133,19 @@ static json_t *verdict(void)
 
 static void check_ok(json_int_t rows)
 {
-        json_t *said = verdict();
+        json_auto_t *said = verdict();
         if (!json_is_true(json_object_get(said, "ok")))
                 printf("why: %s\n", word(said, "why"));
         CHECK(json_is_true(json_object_get(said, "ok")));
         CHECK_INT(number(said, "rows"), rows);
-        json_decref(said);
 }
 
 static void check_bad(json_int_t row, const char *why)
 {
-        json_t *said = verdict();
+        json_auto_t *said = verdict();
         CHECK(json_is_false(json_object_get(said, "ok")));
         CHECK_INT(number(said, "first_bad"), row);
         CHECK_STR(word(said, "why"), why);
-        json_decref(said);
 }
 
 static json_t *listed(struct audit_filter filter)
@@ -202,7 +200,7 @@ TEST(a_row_has_everything)
         flush(audit);
         CHECK_INT(audit_waiting(audit), 0);
         CHECK_INT(audit_lost(audit), 0);
-        json_t *row = got("exe_1");
+        json_auto_t *row = got("exe_1");
         CHECK_STR(word(row, "id"), "exe_1");
         CHECK_STR(word(row, "sandbox"), "sbx_1");
         CHECK_STR(word(row, "runtime"), "sh");
@@ -229,11 +227,9 @@ TEST(a_row_has_everything)
         CHECK_STR(word(json_array_get(json_object_get(row, "violations"), 0), "target"), "evil.example:443");
         CHECK_INT(number(row, "row"), 1);
         CHECK_INT(strlen(word(row, "hash")), 64);
-        json_t *said = verdict();
+        json_auto_t *said = verdict();
         CHECK_STR(word(said, "hash"), word(row, "hash"));
         CHECK_INT(number(said, "last"), 1);
-        json_decref(said);
-        json_decref(row);
 }
 
 TEST(missing_fields_are_null)
@@ -251,12 +247,11 @@ TEST(missing_fields_are_null)
         CHECK(json_is_true(json_object_get(row, "timed_out")));
         CHECK_INT(json_array_size(json_object_get(row, "violations")), 0);
         json_decref(row);
-        struct audit_reader *reader = reading();
+        AUTO(audit_reader_close) struct audit_reader *reader = reading();
         row = NULL;
         CHECK_INT(audit_get(reader, "exe_2", &row, &err), -ENOENT);
         CHECK_INT(err.kind, CELLA_NOT_FOUND);
         CHECK(row == NULL);
-        audit_reader_close(reader);
         check_ok(1);
 }
 
@@ -321,14 +316,13 @@ TEST(bytes_that_are_not_utf8_become_replacement_characters)
         end.output_total[0] = 12;
         audit_end(audit, audit_begin(audit, &begin), &begin, &end);
         flush(audit);
-        json_t *row = got("exe_1");
+        json_auto_t *row = got("exe_1");
         CHECK_INT(json_string_length(json_object_get(row, "input")), 6);
         CHECK(memcmp(word(row, "input"), "a\0b\xef\xbf\xbd", 6) == 0);
         CHECK_STR(word(row, "agent"), "\xef\xbf\xbd(");
         CHECK_STR(word(row, "stdout"), "\xe2\x82\xac\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xf0\x9f\x98\x80"
                                        "\xef\xbf\xbd\xef\xbf\xbd");
         CHECK(json_is_false(json_object_get(row, "stdout_truncated")));
-        json_decref(row);
         check_ok(1);
 }
 
@@ -581,8 +575,8 @@ TEST(a_row_that_has_just_ended_equals_its_row_in_the_list)
         begin.session = "s", begin.input = "a needle", begin.input_len = 8;
         audit_end(audit, audit_begin(audit, &begin), &begin, &end);
         flush(audit);
-        json_t *row = audit_row(&(struct audit_filter){.session = "s", .text = "NEEDLE"}, &begin, &end);
-        json_t *page = listed((struct audit_filter){.limit = 1});
+        json_auto_t *row = audit_row(&(struct audit_filter){.session = "s", .text = "NEEDLE"}, &begin, &end);
+        json_auto_t *page = listed((struct audit_filter){.limit = 1});
         json_t *same = json_array_get(json_object_get(page, "executions"), 0);
         json_object_del(row, "finished");
         json_object_del(same, "finished");
@@ -595,8 +589,6 @@ TEST(a_row_that_has_just_ended_equals_its_row_in_the_list)
         CHECK(!audit_row(&(struct audit_filter){.text = "hay"}, &begin, &end));
         CHECK(!audit_row(&(struct audit_filter){.status = "timeout"}, &begin, &end));
         CHECK(!audit_row(&(struct audit_filter){.since_ms = begin.started_ms + 1}, &begin, &end));
-        json_decref(row);
-        json_decref(page);
 }
 
 /* ---- tampering ---- */
@@ -978,18 +970,17 @@ TEST(the_file_stays_within_its_size)
         audit_close(audit);
         CHECK_INT(stat(in_directory("audit.db"), &st), 0);
         CHECK(st.st_size <= 2 << 20);
-        json_t *said = verdict();
+        json_auto_t *said = verdict();
         CHECK(json_is_true(json_object_get(said, "ok")));
         CHECK(number(said, "rows") > 30 && number(said, "rows") < 120);
         CHECK_INT(number(said, "last"), 1000);
-        json_decref(said);
 }
 
 /* ---- what is wrong when it is opened ---- */
 
 static void check_refused(int num, const char *message, const char *hint)
 {
-        struct audit *audit = NULL;
+        AUTO(audit_close) struct audit *audit = NULL;
         struct audit_options o = options();
         memset(&err, 0, sizeof err);
         CHECK_INT(audit_open(&o, &audit, NULL, &err), num);
@@ -998,7 +989,6 @@ static void check_refused(int num, const char *message, const char *hint)
                 printf("said: %s (%s)\n", err.msg, err.hint);
         CHECK(strstr(err.msg, message) != NULL);
         CHECK(strstr(err.hint, hint) != NULL);
-        audit_close(audit);
 }
 
 static void overwrite(const char *name, off_t at, size_t len)
@@ -1206,14 +1196,13 @@ TEST(rows_that_could_not_be_written_are_restored_from_the_map)
         free(code);
         audit = opened();
         CHECK_INT(interrupted, 0);
-        json_t *row = got("exe_late");
+        json_auto_t *row = got("exe_late");
         CHECK_STR(word(row, "status"), "timeout");
         CHECK_INT(number(row, "exit_code"), 124);
         CHECK_INT(number(row, "input_bytes"), 20000);
         CHECK(json_string_length(json_object_get(row, "input")) > 6000);
         CHECK(json_is_true(json_object_get(row, "input_truncated")));
         CHECK(json_is_null(json_object_get(row, "stdout")));
-        json_decref(row);
         check_ok(2);
 }
 

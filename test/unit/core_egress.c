@@ -70,13 +70,12 @@ static void connect_again(void)
 static void set_network(const char *text)
 {
         struct cella_err err = {0};
-        json_t *asked = json_pack("{s:o}", "network", json_loads(text, 0, NULL));
+        json_auto_t *asked = json_pack("{s:o}", "network", json_loads(text, 0, NULL));
         CHECK_INT(schema_check(settings_fields(), asked, "", &err), 0);
         json_t *document = schema_fill(settings_fields(), asked);
         settings_done(&core.settings);
         CHECK_INT(settings_from(document, &core.settings, &err), 0);
         CHECK_STR(err.msg, "");
-        json_decref(asked);
 }
 
 static void begin(const char *network)
@@ -167,7 +166,7 @@ static void say_counted(uint32_t number, uint64_t sandbox, uint64_t n)
         turn();
 }
 
-TEST(figures_of_a_sandbox_without_a_network)
+TEST(a_sandbox_without_a_network_sends_nothing_to_the_egress_process)
 {
         struct core_sandbox sb;
         struct run run;

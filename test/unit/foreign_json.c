@@ -59,7 +59,7 @@ TEST(integers_are_exact_or_refused)
 
 TEST(strings_with_a_nul_are_no_text)
 {
-        json_t *value = parse("{\"a\":\"x\\u0000y\",\"b\":\"\\ud83d\\ude00\",\"n\":1,\"z\":null}");
+        json_auto_t *value = parse("{\"a\":\"x\\u0000y\",\"b\":\"\\ud83d\\ude00\",\"n\":1,\"z\":null}");
         CHECK(value != NULL);
         CHECK(foreign_json_get_text(value, "a") == NULL);
         CHECK_INT(json_string_length(json_object_get(value, "a")), 3);
@@ -68,7 +68,6 @@ TEST(strings_with_a_nul_are_no_text)
         CHECK(foreign_json_get_text(NULL, "a") == NULL && foreign_json_text(NULL) == NULL);
         CHECK(foreign_json_is_absent(value, "z") && foreign_json_is_absent(value, "c") &&
               !foreign_json_is_absent(value, "n"));
-        json_decref(value);
 }
 
 TEST(invalid_json_is_refused)

@@ -213,7 +213,7 @@ TEST(documents_are_read_as_they_were_written)
                                     .n_labels = 2,
                                     .runtimes = programs,
                                     .n_runtimes = 1};
-        struct image *again = NULL;
+        AUTO(image_free) struct image *again = NULL;
         size_t len = 0, n = 0;
         char *text = image_write(&image, &len);
         CHECK(text && image_parse(text, len, ID, NULL, &again, NULL) == 0);
@@ -228,7 +228,6 @@ TEST(documents_are_read_as_they_were_written)
         CHECK_STR(again->labels[0].name, "a b");
         CHECK_STR(again->labels[0].value, "=c");
         CHECK_STR(image_runtime(again, "sh"), "/bin/sh");
-        image_free(again);
         free(text);
 }
 

@@ -69,7 +69,7 @@ TEST(depth_is_bounded)
 TEST(answers_have_an_id_only_if_there_was_one)
 {
         size_t len;
-        json_t *id = json_string("x");
+        json_auto_t *id = json_string("x");
         char *text = rpc_error(id, -32601, "no", NULL, &len);
         CHECK_STR(text, "{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"error\":{\"code\":-32601,\"message\":\"no\"}}");
         CHECK_INT(len, strlen(text));
@@ -84,7 +84,6 @@ TEST(answers_have_an_id_only_if_there_was_one)
         text = rpc_notification("n", NULL, &len);
         CHECK_STR(text, "{\"jsonrpc\":\"2.0\",\"method\":\"n\"}");
         free(text);
-        json_decref(id);
 }
 
 TEST(headers_repeat_values)

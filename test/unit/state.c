@@ -251,7 +251,7 @@ TEST(the_state_of_an_older_version_is_read)
 
 TEST(a_cluster_of_an_older_version_is_removed)
 {
-        json_t *settings = NULL;
+        json_auto_t *settings = NULL;
         state_close(opened());
         run_sql("INSERT INTO settings VALUES (1, '{\"cluster\": {\"a\": 1}, \"mode\": \"all\"}');"
                 "PRAGMA user_version = 1");
@@ -259,7 +259,6 @@ TEST(a_cluster_of_an_older_version_is_removed)
         CHECK_INT(state_settings_get(state, &settings, &err), 0);
         CHECK(json_is_null(json_object_get(settings, "cluster")));
         CHECK_STR(json_string_value(json_object_get(settings, "mode")), "all");
-        json_decref(settings);
 }
 
 TEST(a_damaged_file_is_refused_and_kept)
