@@ -378,23 +378,23 @@ void execution_hear_start(struct execution *ex, uint32_t type, const char *data)
  * An advisory scan runs while the code runs, and only the answer waits for it.  A scan that may refuse the
  * code, and takes too long for the event loop (core/request/scan.c), ends before the code begins. */
 
-static void on_decision(void *context, int r, const struct scan_report *report)
+static void on_decision(void *context, int r, struct cella_err *err)
 {
         struct execution *ex = context;
-        struct cella_err err = {0};
         ex->scan = NULL;
         ex->request.scan_first = false;
-        if (exec_request_decide(ex->core, &ex->request, r, report, &err) < 0)
-                execution_fail(ex, &err);
+        if (r < 0)
+                execution_fail(ex, err);
         else if (ex->phase == EXECUTION_ATTACHED)
                 execution_begin(ex);
 }
 
 void execution_scan_first(struct execution *ex)
 {
-        int r = scan_job_new(ex->core, &ex->request, SCAN_TIME_MS, on_decision, ex, &ex->scan);
+        struct cella_err err = {0};
+        int r = scan_job_decide(ex->core, &ex->request, on_decision, ex, &ex->scan, &err);
         if (r < 0)
-                on_decision(ex, r, NULL);
+                on_decision(ex, r, &err);
 }
 
 static void on_advice(void *context, int r, const struct scan_report *report)

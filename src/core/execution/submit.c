@@ -81,15 +81,13 @@ static void submission_continue(struct submission *s, int admitted, struct cella
                 submission_execute(s);
 }
 
-static void submission_on_scanned(void *context, int r, const struct scan_report *report)
+static void submission_on_scanned(void *context, int r, struct cella_err *err)
 {
         struct submission *s = context;
-        struct cella_err err = {0};
         s->scan = NULL;
-        r = exec_request_decide(s->core, &s->request, r, report, &err);
         if (r == 0)
-                r = exec_request_choose(s->core, s->caller, &s->request, &err);
-        submission_continue(s, r, &err);
+                r = exec_request_choose(s->core, s->caller, &s->request, err);
+        submission_continue(s, r, err);
 }
 
 void submission_start(struct submission *s)
@@ -97,10 +95,9 @@ void submission_start(struct submission *s)
         struct cella_err err = {0};
         int r = exec_request_admit(s->core, s->caller, &s->request, !s->sandbox, &err);
         if (r > 0) {
-                r = scan_job_new(s->core, &s->request, SCAN_TIME_MS, submission_on_scanned, s, &s->scan);
+                r = scan_job_decide(s->core, &s->request, submission_on_scanned, s, &s->scan, &err);
                 if (r == 0)
                         return;
-                err_set(&err, CELLA_INTERNAL, r, "scanner");
         }
         submission_continue(s, r, &err);
 }

@@ -63,7 +63,7 @@ void exec_request_done(struct exec_request *request);
  * names, if the caller may use them all; decides between host and sandbox (own: exec_request_sandbox() will
  * choose the sandbox); scans the code if the scan may refuse it.  After this the log contains no secret
  * values.  Returns 0, -errno, or 1 (only with own): a worker must scan the code first (scan_job.h), then
- * exec_request_decide() and exec_request_choose() decide. */
+ * exec_request_choose() decides. */
 int exec_request_admit(struct core *core, const struct caller *caller, struct exec_request *request, bool own,
                        struct cella_err *err);
 /* Decides between host and sandbox, by the mode. */
@@ -112,10 +112,11 @@ bool exec_request_may_refuse(const struct core *core, const struct exec_request 
 int exec_request_decide(const struct core *core, struct exec_request *request, int scanned,
                         const struct scan_report *report, struct cella_err *err);
 /* For requests that do not become executions.  Returns 1 if the request is allowed or no scan may refuse it,
- * -errno if it is refused, and 0 if a worker scans it.  done() must then call exec_request_decide(). */
+ * -errno if it is refused, and 0 if a worker scans it: then decided() is called later, and the request must
+ * exist until then. */
 struct scan_job;
-int exec_request_scan_first(struct core *core, struct exec_request *request,
-                            void (*done)(void *context, int r, const struct scan_report *report),
+typedef void scan_decided(void *context, int r, struct cella_err *err); /* r: 0 or -errno, with *err */
+int exec_request_scan_first(struct core *core, struct exec_request *request, scan_decided *decided,
                             void *context, struct scan_job **ret, struct cella_err *err);
 /* Call when the code has started: scans short code for advice, and reports a skipped scan for too long code.
  * Returns true if a worker must scan it. */

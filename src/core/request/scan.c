@@ -170,13 +170,11 @@ static int decide_at_once(const struct core *core, struct exec_request *r, struc
         return e < 0 ? e : 1;
 }
 
-int exec_request_scan_first(struct core *core, struct exec_request *r, scan_job_done *done, void *context,
+int exec_request_scan_first(struct core *core, struct exec_request *r, scan_decided *decided, void *context,
                             struct scan_job **ret, struct cella_err *err)
 {
         int e = r->scanned || !exec_request_may_refuse(core, r) ? 1 : decide_at_once(core, r, err);
-        if (e == 0 && (e = scan_job_new(core, r, SCAN_TIME_MS, done, context, ret)) < 0)
-                err_set(err, CELLA_INTERNAL, e, "scanner");
-        return e;
+        return e == 0 ? scan_job_decide(core, r, decided, context, ret, err) : e;
 }
 
 bool exec_request_warn(const struct core *core, struct exec_request *r)

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/err.h"
+
 /* Maximum number of concurrent scans, which bounds their memory.  libuv's pool has one more thread for other
  * work (daemon/main.c). */
 #define RUNNING_MAX 2
@@ -20,6 +22,8 @@ struct scan_job {
         atomic_bool cancelled;
         bool running;
         scan_job_done *done;
+        struct exec_request *decides; /* for scan_job_decide(), with decided; otherwise NULL */
+        scan_decided *decided;
         void *context;
         int r;
         struct scan_report report;
@@ -48,7 +52,7 @@ static void job_ended(uv_work_t *work, int status)
         struct core *core = job->core;
         core->scans_running--;
         if (!job->cancelled)
-                job->done(job->context, status < 0 ? status : job->r, &job->report);
+                job->done(job->decides ? job : job->context, status < 0 ? status : job->r, &job->report);
         job_free(job);
         start_next(core);
 }
@@ -88,6 +92,25 @@ int scan_job_new(struct core *core, const struct exec_request *request, unsigned
         list_add(&core->scan_jobs, &job->link);
         start_next(core);
         *ret = job;
+        return 0;
+}
+
+static void decide(void *context, int r, const struct scan_report *report)
+{
+        struct scan_job *job = context;
+        struct cella_err err = {0};
+        r = exec_request_decide(job->core, job->decides, r, report, &err);
+        job->decided(job->context, r, &err);
+}
+
+int scan_job_decide(struct core *core, struct exec_request *request, scan_decided *decided, void *context,
+                    struct scan_job **ret, struct cella_err *err)
+{
+        int r = scan_job_new(core, request, SCAN_TIME_MS, decide, context, ret);
+        if (r < 0)
+                return err_set(err, CELLA_INTERNAL, r, "scanner");
+        (*ret)->decides = request;
+        (*ret)->decided = decided;
         return 0;
 }
 

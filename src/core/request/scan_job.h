@@ -12,5 +12,9 @@ typedef void scan_job_done(void *context, int r, const struct scan_report *repor
  * earlier.  done() is called once, not from within this function; *ret is invalid afterwards. */
 int scan_job_new(struct core *core, const struct exec_request *request, unsigned time_ms, scan_job_done *done,
                  void *context, struct scan_job **ret);
-/* Cancels done().  The worker stops within milliseconds and the job frees itself.  NULL is allowed. */
+/* A scan that decides: passes its result to exec_request_decide() and calls decided() with the decision, not
+ * from within this function.  The request must exist until then. */
+int scan_job_decide(struct core *core, struct exec_request *request, scan_decided *decided, void *context,
+                    struct scan_job **ret, struct cella_err *err);
+/* Cancels the callback.  The worker stops within milliseconds and the job frees itself.  NULL is allowed. */
 void scan_job_cancel(struct scan_job *job);

@@ -358,14 +358,12 @@ static void run_scanned(struct running *r, int allowed, struct cella_err *err)
         free(r);
 }
 
-static void on_scanned(void *context, int r, const struct scan_report *report)
+static void on_scanned(void *context, int r, struct cella_err *err)
 {
         struct running *running = context;
-        struct cella_err err = {0};
         http_on_gone(running->call->request, NULL, NULL);
         running->scan = NULL;
-        r = exec_request_decide(running->call->core, &running->request, r, report, &err);
-        run_scanned(running, r, &err);
+        run_scanned(running, r, err);
 }
 
 void rest_context_run(struct call *call, json_t *body)

@@ -109,9 +109,8 @@ struct python {
         bool starting;
         bool packages_are_there;
         struct context_run *run;
-        struct scan_job *scan;      /* a worker thread scans the code first */
-        struct scan_report *report; /* report of a scan that may refuse the code; NULL: none */
-        bool scanned;
+        struct scan_job *scan;    /* a worker thread scans the code first */
+        struct exec_request code; /* what it scans; borrows from the arguments; owns the report */
 };
 
 static void go_on(struct python *p);
@@ -124,7 +123,7 @@ static void leave(struct python *p)
         else if (p->own_context && p->context_id[0])
                 target_leave(p->call->core, p->sandbox_id, p->context_id);
         free(p->content);
-        free(p->report);
+        free(p->code.report);
         free(p);
 }
 
@@ -397,10 +396,9 @@ static int start_run(struct python *p, struct cella_err *err)
                          : err_set(err, CELLA_INTERNAL, -ENOMEM, "run");
         if (r < 0)
                 return r;
-        request.scanned = p->scanned || !p->packages_are_there; /* the code for packages is our own */
+        request.scanned = p->code.scanned || !p->packages_are_there; /* the code for packages is our own */
         if (p->packages_are_there) {
-                request.report = p->report;
-                p->report = NULL;
+                request.report = TAKE(p->code.report);
         }
         r = context_run_new(p->context, &call->caller, &request, false,
                             p->packages_are_there ? &events : &silent, p, &p->run, err);
@@ -434,11 +432,11 @@ static struct exec_request scan_request(const struct tool_call *call)
                                      .allowed_imports = json_object_get(call->arguments, "allowed_imports")};
 }
 
-/* Takes ownership of the report of *request.  r: negative if the code was refused. */
-static void begin(struct python *p, int r, struct exec_request *request, struct cella_err *err)
+/* r: negative if the code was refused. */
+static void on_scanned(void *context, int r, struct cella_err *err)
 {
-        p->scanned = request->scanned;
-        p->report = request->report;
+        struct python *p = context;
+        p->scan = NULL;
         if (r < 0 || find_sandbox(p, err) < 0) {
                 fail(p, err);
                 return;
@@ -446,16 +444,6 @@ static void begin(struct python *p, int r, struct exec_request *request, struct 
         memcpy(p->sandbox_id, p->sandbox->id, sizeof p->sandbox_id);
         p->file = json_object_iter(json_object_get(p->call->arguments, "files"));
         go_on(p);
-}
-
-static void on_scanned(void *context, int r, const struct scan_report *report)
-{
-        struct python *p = context;
-        struct cella_err err = {0};
-        struct exec_request request = scan_request(p->call);
-        p->scan = NULL;
-        r = exec_request_decide(p->call->core, &request, r, report, &err);
-        begin(p, r, &request, &err);
 }
 
 void python_tool_begin(struct tool_call *call)
@@ -470,8 +458,8 @@ void python_tool_begin(struct tool_call *call)
         p->call = call;
         call->data = p;
         call->cancel = cancel;
-        struct exec_request request = scan_request(call);
-        int r = exec_request_scan_first(call->core, &request, on_scanned, p, &p->scan, &err);
+        p->code = scan_request(call);
+        int r = exec_request_scan_first(call->core, &p->code, on_scanned, p, &p->scan, &err);
         if (r != 0)
-                begin(p, r, &request, &err);
+                on_scanned(p, r, &err);
 }
