@@ -143,7 +143,7 @@ test("what a key may not do is neither in the menu nor reachable", async (t) => 
     same(await page.locator("#keep").count(), 0, "keeping a sandbox");
     await run(page, "open('f.txt', 'w').write('x'); print('once')");
     same(await output(page), "once", "output");
-    ensure((await page.locator(".found").innerText()).includes("gone with the sandbox"), "files of a sandbox that is gone");
+    ensure((await page.locator(".found").innerText()).includes("deleted with the sandbox"), "files of a removed sandbox");
     await page.evaluate(() => { location.hash = "#/settings"; });
     await page.waitForSelector("text=Not with this key");
 });

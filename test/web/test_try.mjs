@@ -71,7 +71,7 @@ test("a limit that ended the code is named in words", async (t) => {
     await page.selectOption("select[aria-label=Examples]", {label: "Too much memory"});
     await run(page);
     same(await page.locator(".try-shown .badge").first().innerText(), "Out of memory", "status");
-    ensure((await page.locator(".notice").first().innerText()).includes("the kernel stopped it"), "no words");
+    ensure((await page.locator(".notice").first().innerText()).includes("the kernel killed it"), "no explanation");
 });
 
 test("pictures, tables and values are shown; scripts in them do not run", async (t) => {
