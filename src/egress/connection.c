@@ -98,7 +98,7 @@ void connection_close(struct connection *c, bool reset)
         dns_stub_forget(&c->dns);
         connection_close_upstream(c);
         loop_close(&c->client.source);
-        stock_give(2);
+        fd_budget_give(2);
         timer_stop(&c->timer);
         work_cancel(&c->work);
         list_remove(&c->entry);
@@ -435,13 +435,13 @@ void connection_accept(struct sandbox *s, int fd)
                 drop(s, fd, true, &original, "too many connections at once");
                 return;
         }
-        if (!stock_take(2)) {
+        if (!fd_budget_take(2)) {
                 drop(s, fd, true, &original, "too many connections of all sandboxes");
                 return;
         }
         c = connection_new(s);
         if (c == NULL) {
-                stock_give(2);
+                fd_budget_give(2);
                 drop(s, fd, true, &original, "no memory");
                 return;
         }

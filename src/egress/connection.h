@@ -15,12 +15,12 @@
 #include <stdint.h>
 
 #include "egress/dns_stub.h"
+#include "egress/fd_budget.h"
 #include "egress/http1.h"
 #include "egress/loop.h"
 #include "egress/policy/policy.h"
 #include "egress/resolver.h"
 #include "egress/sandbox.h"
-#include "egress/stock.h"
 
 #define CONNECTION_SETUP_US 10000000      /* to identify the protocol; to connect */
 #define CONNECTION_LOOKED_MAX (16u << 20) /* bytes examined before the protocol is known */
@@ -46,8 +46,8 @@ struct end {
         bool shut;               /* nothing more is sent to it */
 };
 
-struct flow {                    /* one direction */
-        struct stock_pipe *pipe; /* contains data */
+struct flow {                        /* one direction */
+        struct fd_budget_pipe *pipe; /* contains data */
         size_t held;
         bool broken;
 };

@@ -18,10 +18,10 @@
 #include "egress/connection.h"
 #include "egress/control.h"
 #include "egress/dns_stub.h"
+#include "egress/fd_budget.h"
 #include "egress/loop.h"
 #include "egress/resolver.h"
 #include "egress/sandbox.h"
-#include "egress/stock.h"
 #include "sys/file.h"
 #include "wire/egress.h"
 
@@ -54,7 +54,7 @@ int main(void)
 {
         signal(SIGPIPE, SIG_IGN); /* splice() has no MSG_NOSIGNAL */
         sys_close_range(EGRESS_CONTROL_FD + 1, ~0u, 0);
-        stock_init(raise_descriptors());
+        fd_budget_init(raise_descriptors());
         sandboxes_init(&sandbox_ops);
         resolver_init();
         if (loop_init() < 0 || control_init(EGRESS_CONTROL_FD) < 0 || cage_enter() < 0)

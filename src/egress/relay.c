@@ -14,7 +14,7 @@
 void relay_drop(struct connection *c, struct flow *flow)
 {
         if (flow->pipe != NULL) {
-                stock_pipe_back(flow->pipe, flow->held == 0);
+                fd_budget_pipe_back(flow->pipe, flow->held == 0);
                 c->sandbox->n_pipes--;
         }
         *flow = (struct flow){0};
@@ -23,7 +23,7 @@ void relay_drop(struct connection *c, struct flow *flow)
 static bool borrow(struct connection *c, struct flow *flow)
 {
         if (flow->pipe == NULL && c->sandbox->n_pipes < SANDBOX_PIPES_MAX) {
-                flow->pipe = stock_pipe();
+                flow->pipe = fd_budget_pipe();
                 c->sandbox->n_pipes += flow->pipe != NULL;
         }
         return flow->pipe != NULL;

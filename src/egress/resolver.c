@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "base/auto.h"
+#include "egress/fd_budget.h"
 #include "egress/loop.h"
 #include "egress/servers.h"
 #include "egress/sockaddr.h"
-#include "egress/stock.h"
 #include "sys/socket.h"
 
 #define LOOKUPS_MAX 512u
@@ -67,7 +67,7 @@ void resolver_cancel(struct resolver_wait *wait)
 static void close_one(struct source *source)
 {
         if (source->fd >= 0)
-                stock_give(1);
+                fd_budget_give(1);
         loop_close(source);
 }
 
@@ -152,7 +152,7 @@ static int open_socket(struct lookup *l, struct source *source, int type, uint32
         size_t size = sockaddr_write(server_of(l), 53, &to);
         int fd, r;
 
-        if (!stock_take(1))
+        if (!fd_budget_take(1))
                 return -EMFILE;
         fd = sys_socket(to.any.sa_family, type);
         r = fd;
@@ -163,7 +163,7 @@ static int open_socket(struct lookup *l, struct source *source, int type, uint32
         if (r < 0) {
                 if (fd >= 0)
                         sys_call1(SYS_close, fd);
-                stock_give(1);
+                fd_budget_give(1);
         }
         return r;
 }

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "egress/fd_budget.h"
 #include "egress/policy/hash.h"
-#include "egress/stock.h"
 #include "sys/file.h"
 #include "sys/socket.h"
 
@@ -160,7 +160,7 @@ int sandbox_attach(uint64_t id, struct policy *policy, int listener, int dns)
         list_init(&s->questions);
         list_add(bucket_of(id), &s->others);
         n_sandboxes++;
-        stock_attached(1);
+        fd_budget_attached(1);
         r = loop_add(&s->listener, listener, EPOLLIN | EPOLLET);
         if (r < 0)
                 sys_close(listener);
@@ -187,7 +187,7 @@ void sandbox_detach(struct sandbox *s)
         policy_drop(s->policy);
         list_remove(&s->others);
         n_sandboxes--;
-        stock_attached(-1);
+        fd_budget_attached(-1);
         loop_free(&s->grave, s);
 }
 

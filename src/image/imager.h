@@ -32,10 +32,12 @@
  * IMAGER_JOBS_MAX operations run at once; another one fails with over_capacity.  An invalid line ends the
  * process.  So does the end of the socket, after all operations were cancelled. */
 #pragma once
+#include <errno.h>
 #include <jansson.h>
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "base/err.h"
 #include "cella.h"
 #include "wire/imager.h"
 
@@ -58,7 +60,10 @@ struct imager_job {
 };
 
 /* Returns 0, or sets the error (-ECANCELED) if the job was cancelled. */
-int job_cancelled(const struct imager_job *job, struct cella_err *err);
+static inline int job_cancelled(const struct imager_job *job, struct cella_err *err)
+{
+        return job->cancelled ? err_say(err, CELLA_INVALID_REQUEST, -ECANCELED, "cancelled") : 0;
+}
 
 /* The operations.  The caller frees the images that they return. */
 
