@@ -233,11 +233,11 @@ static inline int box_run(struct box *box, const char *script, char *output, siz
         return status;
 }
 
-/* Exit code of a script that is to say something about the sandbox. */
+/* Exit code of a script; -N: signal N ended it; NOT_EXITED: init did not answer in time. */
 static inline int box_ask(struct box *box, const char *script)
 {
         int status = box_run(box, script, NULL, 0);
-        return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+        return WIFEXITED(status) ? WEXITSTATUS(status) : status < 0 ? status : -WTERMSIG(status);
 }
 
 struct operation {
