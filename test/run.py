@@ -15,6 +15,7 @@ One line per test, then the count.  A test that cannot run here prints the reaso
 --minimum."""
 
 import argparse
+import http.client
 import importlib
 import json
 import os
@@ -132,12 +133,15 @@ def is_late(e):
 
 
 def outcome(test, user, home):
-    """Runs one test in this process, and returns its result.  An exception in a thread fails the test.  If a thread missed
-    a deadline, the test is late: a failure after that is only the result that the thread did not bring."""
+    """Runs one test in this process, and returns its result.  An exception in a thread fails the test, but not
+    a lost connection in a daemon thread: the test may have ended without waiting for it.  If a thread missed a deadline,
+    the test is late: a failure after that is only the result that the thread did not bring."""
     threads = []
 
     def thread_failed(args):
-        threads.append(("late" if is_late(args.exc_value) else "FAIL", f"in a thread: {args.exc_value}"))
+        e = args.exc_value
+        if is_late(e) or not (args.thread.daemon and isinstance(e, (OSError, EOFError, http.client.HTTPException))):
+            threads.append(("late" if is_late(e) else "FAIL", f"in a thread: {e}"))
         threading.__excepthook__(args)
 
     threading.excepthook = thread_failed
