@@ -219,16 +219,23 @@ TEST(namespaces_are_kept_while_they_are_needed)
         fake_up(&d, NULL);
         CHECK(SOON(fake_held(d.pid).networks > SPARE_AHEAD / 2,
                    2000)); /* it knows what a new one looks like */
-        for (int round = 0; round < 4; round++) {
+        int quick = 0; /* rounds; in a slow one, namespaces may be unused for so long that they are removed */
+        for (int round = 0; round < 4 || (quick == 0 && round < 40); round++) {
+                const double begun = fake_now_ms();
                 for (size_t i = 0; i < ARRAY_LEN(s); i++)
                         CHECK(fake_make(&d, NULL, &s[i]) && fake_ready(&s[i]));
                 for (size_t i = 0; i < ARRAY_LEN(s); i++)
                         end(&s[i]);
                 /* And its own; in idle moments it may have made some more. */
                 const int networks = fake_held(d.pid).networks;
-                CHECK(networks > (int)ARRAY_LEN(s) && networks <= (int)ARRAY_LEN(s) + SPARE_AHEAD + 1);
+                CHECK(networks <= (int)ARRAY_LEN(s) + SPARE_AHEAD + 1);
+                if (fake_now_ms() - begun < 1500) {
+                        CHECK(networks > (int)ARRAY_LEN(s));
+                        quick++;
+                }
                 usleep(1000000);
         }
+        CHECK(quick > 0);
         CHECK(SOON(fake_held(d.pid).networks == SPARE_AHEAD + 1, 8000));
 }
 
