@@ -449,15 +449,17 @@ static void plain(char *text)
                         *text = '?';
 }
 
+json_t *schema_load(const char *text, size_t len, json_error_t *ret_error)
+{
+        return json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL, ret_error);
+}
+
 int schema_parse(const struct field *fields, const char *text, size_t len, json_t **ret,
                  struct cella_err *err)
 {
         json_error_t error;
         int r;
-        json_t *document =
-                len == 0 ? json_object()
-                         : json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL,
-                                      &error);
+        json_t *document = len == 0 ? json_object() : schema_load(text, len, &error);
         if (!document && (len == 0 || json_error_code(&error) == json_error_out_of_memory))
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "cannot read the body");
         if (!document) {

@@ -48,6 +48,9 @@ struct field {
         int (*check)(const json_t *value, const char *path, struct cella_err *err);
 };
 
+/* Parses any JSON value that a client sent.  Returns a new reference, or NULL with *ret_error set. */
+json_t *schema_load(const char *text, size_t len, json_error_t *ret_error);
+
 /* Parses and validates a request's body (an empty body is {}).  An error is CELLA_INVALID_REQUEST with line
  * and column, or with the field; for an unknown field, the hint is the most similar name.  The caller owns
  * *ret. */

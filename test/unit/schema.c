@@ -184,6 +184,13 @@ TEST(nul_is_allowed_in_code_only)
         CHECK(strstr(said("{\"a\\u0000b\":1}"), "line 1, column") != NULL);
 }
 
+TEST(a_nul_byte_does_not_end_the_body)
+{
+        CHECK(strstr(said_of("{}\0{\"evil\":1}", 13), "not valid JSON") != NULL);
+        CHECK(strstr(said_of("{\"a\":\"\0\"}", 9), "not valid JSON") != NULL);
+        CHECK(strstr(said_of("\0{}", 3), "not valid JSON") != NULL);
+}
+
 TEST(the_body_must_be_an_object)
 {
         CHECK_STR(said("[]"), "the body must be a JSON object");

@@ -17,8 +17,7 @@ static void make_plain(char *text)
 json_t *rpc_parse(const char *text, size_t len, char *ret_why, size_t why_size)
 {
         json_error_t error;
-        json_t *document =
-                json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
+        json_t *document = schema_load(text, len, &error);
         if (document)
                 return document;
         make_plain(error.text);

@@ -107,7 +107,7 @@ void rest_settings_patch(struct call *call, json_t *body)
         json_error_t where;
         size_t len;
         const char *text = http_body(call->request, &len);
-        json_t *patch = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &where);
+        json_t *patch = schema_load(text, len, &where);
         (void)body;
         if (!json_is_object(patch)) {
                 err_say(&err, CELLA_INVALID_REQUEST, -EINVAL, "the body must be a JSON object%s%.80s",
