@@ -15,16 +15,16 @@ static void write_array(FILE *out, const char *name, const struct sock_filter *f
         fprintf(out, "};\nconst unsigned short %s_len = %d;\n\n", name, len);
 }
 
-static int compare_told(const void *a, const void *b)
+static int compare_reported(const void *a, const void *b)
 {
-        const struct seccomp_told *x = a, *y = b;
+        const struct seccomp_reported *x = a, *y = b;
 
         return (int)x->number - (int)y->number;
 }
 
-static void write_told(FILE *out, const char *arch)
+static void write_reported(FILE *out, const char *arch)
 {
-        static struct seccomp_told told[SECCOMP_PROGRAM_MAX];
+        static struct seccomp_reported reported[SECCOMP_PROGRAM_MAX];
         size_t len = 0;
 
         for (size_t i = 0; i < seccomp_table_len; i++) {
@@ -32,14 +32,14 @@ static void write_told(FILE *out, const char *arch)
 
                 if (number < 0 || !seccomp_tells(i))
                         continue;
-                told[len].number = (uint16_t)number;
-                snprintf(told[len++].name, sizeof(told->name), "%s", seccomp_table[i].name);
+                reported[len].number = (uint16_t)number;
+                snprintf(reported[len++].name, sizeof(reported->name), "%s", seccomp_table[i].name);
         }
-        qsort(told, len, sizeof(told[0]), compare_told);
-        fprintf(out, "const struct seccomp_told seccomp_told[] = {\n");
+        qsort(reported, len, sizeof(reported[0]), compare_reported);
+        fprintf(out, "const struct seccomp_reported seccomp_reported[] = {\n");
         for (size_t i = 0; i < len; i++)
-                fprintf(out, "        {%u, \"%s\"},\n", told[i].number, told[i].name);
-        fprintf(out, "};\nconst unsigned short seccomp_told_len = %zu;\n", len);
+                fprintf(out, "        {%u, \"%s\"},\n", reported[i].number, reported[i].name);
+        fprintf(out, "};\nconst unsigned short seccomp_reported_len = %zu;\n", len);
 }
 
 int main(int argc, char **argv)
@@ -73,7 +73,7 @@ int main(int argc, char **argv)
                 "#include \"jail/seccomp_filter.h\"\n\n",
                 argv[1]);
         write_array(out, "seccomp_filter", filter, len);
-        write_told(out, argv[1]);
+        write_reported(out, argv[1]);
         int bad = ferror(out);
         if (fclose(out) != 0 || bad) {
                 perror(argv[2]);

@@ -22,8 +22,8 @@ enum phase { NONE, STARTING, OPENING, OPEN };
 struct waiter {
         struct list link;
         struct keeper_make make;
-        keeper_answer answer;        /* for a sandbox; NULL: docker_look() */
-        void (*told)(void *context); /* for docker_look() */
+        keeper_answer answer;             /* for a sandbox; NULL: docker_look() */
+        void (*on_report)(void *context); /* for docker_look() */
         void *context;
 };
 
@@ -67,8 +67,8 @@ static void tell_waiters(struct docker *d)
                 struct waiter *w = list_entry(all.next, struct waiter, link);
                 struct cella_err err = problem;
                 list_remove(&w->link);
-                if (w->told) {
-                        w->told(w->context);
+                if (w->on_report) {
+                        w->on_report(w->context);
                 } else if (w->answer) {
                         if (err.kind == CELLA_OK &&
                             keeper_link_make(d->link, &w->make, w->answer, w->context) < 0)
@@ -289,9 +289,9 @@ int docker_make(struct docker *d, const struct keeper_make *make, keeper_answer 
         return wait_for(d, &w);
 }
 
-int docker_look(struct docker *d, void (*told)(void *context), void *context)
+int docker_look(struct docker *d, void (*on_report)(void *context), void *context)
 {
-        const struct waiter w = {.told = told, .context = context};
+        const struct waiter w = {.on_report = on_report, .context = context};
         if (d->looked && clock_us() - d->looked_us < KNOWN_US)
                 return 1;
         return wait_for(d, &w) < 0 ? 1 : 0;

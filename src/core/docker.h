@@ -40,8 +40,8 @@ void docker_configure(struct docker *docker);
 void docker_tick(struct docker *docker);
 
 /* Looks for a container engine unless the result is cached.  Returns 1 if it is cached; otherwise 0, and
- * told() is called later unless docker_forget() is called. */
-int docker_look(struct docker *docker, void (*told)(void *context), void *context);
+ * on_report() is called later unless docker_forget() is called. */
+int docker_look(struct docker *docker, void (*on_report)(void *context), void *context);
 /* Returns the cached result: {"available", "reason", "hint", "engine", "version", ...}. */
 json_t *docker_to_json(const struct docker *docker);
 /* Returns ISOLATION_DOCKER or ISOLATION_PODMAN. */

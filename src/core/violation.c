@@ -50,15 +50,15 @@ void violation_tell(struct list *observers, const struct violation *v)
 }
 
 /* The egress process also reports a limited number, but counts all of them. */
-static void count_untold(struct observer *o)
+static void count_unreported(struct observer *o)
 {
         const struct cella_result *r = o->result;
-        uint64_t told = o->all.more;
+        uint64_t reported = o->all.more;
         for (unsigned i = 0; i < o->all.n; i++)
-                told += o->all.list[i].kind == VIOLATION_NETWORK;
-        if (o->all.n == VIOLATIONS_MAX && told >= EGRESS_TOLD_MAX && r->network_known &&
-            r->network.refused > told)
-                o->all.more += r->network.refused - told;
+                reported += o->all.list[i].kind == VIOLATION_NETWORK;
+        if (o->all.n == VIOLATIONS_MAX && reported >= EGRESS_REPORTED_MAX && r->network_known &&
+            r->network.refused > reported)
+                o->all.more += r->network.refused - reported;
 }
 
 void observer_conclude(struct observer *o, const struct verdict_facts *facts,
@@ -68,7 +68,7 @@ void observer_conclude(struct observer *o, const struct verdict_facts *facts,
         unsigned n = violations_of_limits(facts, limits, o->result->status, survived);
         for (unsigned i = 0; i < n; i++)
                 add(o, &survived[i]);
-        count_untold(o);
+        count_unreported(o);
         violations_take(&o->all, o->result);
         o->concluded = true;
         if (o->all.n == VIOLATIONS_MAX)

@@ -201,7 +201,7 @@ void sandbox_change(struct sandbox *s, struct policy *policy)
 void sandbox_begin(struct sandbox *s)
 {
         memset(&s->counted, 0, sizeof(s->counted));
-        s->n_told = 0;
+        s->n_reported = 0;
 }
 
 void sandbox_settle(struct sandbox *s)
@@ -239,18 +239,18 @@ static void copy_printable(char *to, size_t size, const char *from)
 
 void sandbox_refused(struct sandbox *s, bool limit, const char *target, const char *detail)
 {
-        struct egress_refused told = {.type = EGRESS_REFUSED, .limit = limit, .sandbox = s->id};
+        struct egress_refused reported = {.type = EGRESS_REFUSED, .limit = limit, .sandbox = s->id};
         uint64_t hash = HASH_BEGIN + limit;
 
         s->counted.refused++;
-        copy_printable(told.target, sizeof(told.target), target);
-        copy_printable(told.detail, sizeof(told.detail), detail);
-        hash = hash_text(hash_text(hash, told.target), told.detail);
-        for (unsigned i = 0; i < s->n_told; i++)
-                if (s->told[i] == hash)
+        copy_printable(reported.target, sizeof(reported.target), target);
+        copy_printable(reported.detail, sizeof(reported.detail), detail);
+        hash = hash_text(hash_text(hash, reported.target), reported.detail);
+        for (unsigned i = 0; i < s->n_reported; i++)
+                if (s->reported[i] == hash)
                         return;
-        if (s->n_told == EGRESS_TOLD_MAX)
+        if (s->n_reported == EGRESS_REPORTED_MAX)
                 return;
-        s->told[s->n_told++] = hash;
-        ops->report(&told, sizeof(told));
+        s->reported[s->n_reported++] = hash;
+        ops->report(&reported, sizeof(reported));
 }

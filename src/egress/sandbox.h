@@ -30,8 +30,8 @@ struct sandbox {
         unsigned n_connections, n_questions, n_pipes;
 
         struct egress_counted counted;
-        uint64_t told[EGRESS_TOLD_MAX]; /* hashes of reported refusals */
-        unsigned n_told;
+        uint64_t reported[EGRESS_REPORTED_MAX]; /* hashes of reported refusals */
+        unsigned n_reported;
 };
 
 /* The protocols above: main.c connects them, so that this module does not depend on them. */

@@ -296,7 +296,7 @@ static int add_check(struct command_form *b, struct cella_err *err)
         int r = add(b, runtime->version, err);
         if (r == 0)
                 r = add(b, runtime->plain, err);
-        return r < 0 ? r : add(b, runtime->tells ? runtime->tells : "--version", err);
+        return r < 0 ? r : add(b, runtime->version_option ? runtime->version_option : "--version", err);
 }
 
 static bool says_nothing(const struct cella_command *command)

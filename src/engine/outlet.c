@@ -32,7 +32,7 @@ struct outlet {
         uint32_t number; /* number of the last request for counters */
         bool answered;
         struct egress_counted counted;
-        void (*told)(void *context, const struct violation *violation);
+        void (*on_report)(void *context, const struct violation *violation);
         void *context;
 };
 
@@ -170,10 +170,10 @@ int outlet_attach(struct outlet *o, const int way_out[2], struct cella_err *err)
         return r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot talk to the egress process") : 0;
 }
 
-void outlet_begin(struct outlet *o, void (*told)(void *context, const struct violation *violation),
+void outlet_begin(struct outlet *o, void (*on_report)(void *context, const struct violation *violation),
                   void *context)
 {
-        o->told = told;
+        o->on_report = on_report;
         o->context = context;
         post_about(o, EGRESS_BEGIN, 0); /* an error is reported when its end is read */
 }
@@ -189,7 +189,7 @@ static void lose(struct outlet *o, const char *why)
         struct violation v;
         violation_set(&v, VIOLATION_NETWORK, "network", sizeof "network", why, strlen(why));
         sys_close(TAKE_FD(o->process.socket));
-        o->told(o->context, &v);
+        o->on_report(o->context, &v);
 }
 
 static bool take_packet(struct outlet *o, const char *data, size_t len)
@@ -209,7 +209,7 @@ static bool take_packet(struct outlet *o, const char *data, size_t len)
                 memcpy(&refused, data, sizeof refused);
                 violation_set(&v, refused.limit ? VIOLATION_LIMIT : VIOLATION_NETWORK, refused.target,
                               sizeof refused.target, refused.detail, sizeof refused.detail);
-                o->told(o->context, &v);
+                o->on_report(o->context, &v);
                 return true;
         }
         return false; /* also EGRESS_FAILED: there is no other sandbox */

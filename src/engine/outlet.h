@@ -25,8 +25,9 @@ DEFINE_AUTO(struct outlet *, outlet_free)
 /* Passes the sandbox's sockets (INIT_NETWORK) to the process; borrows the descriptors. */
 int outlet_attach(struct outlet *outlet, const int way_out[2], struct cella_err *err);
 
-/* Resets the counters.  From now on outlet_hear() and outlet_count() report refused connections to `told`. */
-void outlet_begin(struct outlet *outlet, void (*told)(void *context, const struct violation *violation),
+/* Resets the counters.  From now on outlet_hear() and outlet_count() report refused connections to
+ * `on_report`. */
+void outlet_begin(struct outlet *outlet, void (*on_report)(void *context, const struct violation *violation),
                   void *context);
 
 /* Returns the descriptor to poll; -1 once the process is gone. */

@@ -31,7 +31,8 @@ static const struct runtime_compile cxx = {
 
 #define NO_IMAGE NULL, NULL
 
-/* name, program, verb, eval, before, extension, package, image and usual version, tells, script, compile */
+/* name, program, verb, eval, before, extension, package, image and usual version, version_option, script,
+ * compile */
 const struct runtime runtimes[] = {
         {"sh", "sh", NULL, "-c", "sh", "sh", "dash", NO_IMAGE},
         {"bash", "bash", NULL, "-c", "bash", "sh", "bash", "bash:%s", "latest"},

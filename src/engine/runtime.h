@@ -29,7 +29,7 @@ struct runtime {
         const char *package;   /* Debian package that contains it */
         const char *image;     /* image that contains it, with %s for a version; NULL: unknown */
         const char *usual;     /* default version for %s */
-        const char *tells;     /* option that prints the version; NULL: --version */
+        const char *version_option; /* prints the version; NULL: --version */
         bool script; /* use a file if possible: errors then show source lines, and files beside it are found
                       */
         const struct runtime_compile *compile; /* NULL: not compiled */

@@ -159,9 +159,9 @@ void body_end(struct http_request *request)
         body->whole = true;
         if (body->data != NULL)
                 body->data[body->len] = '\0';
-        if (body->read == NULL || body->end_told || body->unwanted || request->answered)
+        if (body->read == NULL || body->end_reported || body->unwanted || request->answered)
                 return;
-        body->end_told = true;
+        body->end_reported = true;
         if (body->read(request, NULL, 0, body->read_context) < 0)
                 body->unwanted = true;
 }

@@ -145,7 +145,7 @@ struct body {
         bool chunked;
         bool malformed; /* its headers contradict each other */
         bool whole;
-        bool end_told;
+        bool end_reported;
         bool unwanted;
         ssize_t (*read)(struct http_request *, const char *, size_t, void *);
         void *read_context;

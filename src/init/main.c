@@ -107,11 +107,11 @@ static int raise_walls(struct init_ready *ret)
         if (message_receive(INIT_CONTROL_FD, &message, request, sizeof request) <= 0)
                 return -EPIPE;
         if (message.type == INIT_PLACE) {
-                int told = join_tell_place();
-                if (told < 0)
-                        reply_failed(0, CELLA_ISOLATION_UNAVAILABLE, told,
+                int reported = join_tell_place();
+                if (reported < 0)
+                        reply_failed(0, CELLA_ISOLATION_UNAVAILABLE, reported,
                                      "net: cannot report the network namespace");
-                if (told < 0 || message_receive(INIT_CONTROL_FD, &message, request, sizeof request) <= 0)
+                if (reported < 0 || message_receive(INIT_CONTROL_FD, &message, request, sizeof request) <= 0)
                         return -EPIPE;
         }
         int r = message.type == INIT_JOIN ? join(&message, request, ret, &err)
@@ -149,8 +149,8 @@ int main(int argc, char **argv)
                 sys_default_signals(~UINT64_C(0));
         if (find_owner(argc, argv) < 0)
                 return INIT_NO_SOCKET;
-        struct init_ready told = {0};
-        if (raise_walls(&told) < 0 || attach_go_on() < 0)
+        struct init_ready reported = {0};
+        if (raise_walls(&reported) < 0 || attach_go_on() < 0)
                 attach_leave(1);
         sys_call3(SYS_fcntl, INIT_CONTROL_FD, F_SETFD, FD_CLOEXEC);
         for (int fd = 0; fd < 3; fd++)
@@ -159,9 +159,9 @@ int main(int argc, char **argv)
         int deaths = open_deaths();
         if (deaths < 0)
                 return 1;
-        told.cpu_us = clock_cpu_us() - told.cpu_us;
-        told.at_us = clock_us();
-        reply(INIT_READY, 0, &told, sizeof told);
+        reported.cpu_us = clock_cpu_us() - reported.cpu_us;
+        reported.at_us = clock_us();
+        reply(INIT_READY, 0, &reported, sizeof reported);
 
         for (;;) {
                 struct pollfd ready[] = {

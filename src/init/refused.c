@@ -35,8 +35,8 @@
 static int listener = -1;
 
 /* Each name has exactly one address, so pointers can be compared. */
-static const char *told[INIT_REFUSED_MAX];
-static unsigned n_told;
+static const char *reported[INIT_REFUSED_MAX];
+static unsigned n_reported;
 
 void refused_listen(int fd)
 {
@@ -53,7 +53,7 @@ static bool ahead; /* the list was already forgotten before the owner's INIT_FOR
 void refused_forget(void)
 {
         if (!ahead)
-                n_told = 0;
+                n_reported = 0;
 }
 
 void refused_heard(void)
@@ -128,17 +128,17 @@ static void tell(const struct seccomp_data *call)
         bool again = false;
         if (!name)
                 return;
-        for (unsigned i = 0; i < n_told; i++)
-                again |= told[i] == name;
+        for (unsigned i = 0; i < n_reported; i++)
+                again |= reported[i] == name;
         /* The unread data of the owner may contain INIT_FORGET: code in a context can be faster than that
          * message. */
-        if (again || n_told == INIT_REFUSED_MAX) {
+        if (again || n_reported == INIT_REFUSED_MAX) {
                 if (ahead || !owner_speaks())
                         return;
                 ahead = true;
-                n_told = 0;
+                n_reported = 0;
         }
-        told[n_told++] = name;
+        reported[n_reported++] = name;
         snprintf(refused.target, sizeof refused.target, "%s", name);
         snprintf(refused.detail, sizeof refused.detail, "%s",
                  call->nr == SYS_clone ? "system call refused: new namespaces" : "system call refused");

@@ -160,9 +160,9 @@ static void fill_disk(struct init_exited *exited)
 
 static void report(struct task *task)
 {
-        if (task->told)
+        if (task->reported)
                 return;
-        task->told = true;
+        task->reported = true;
         struct init_exited exited = {
                 .wait_status = task->status,
                 .cpu_us = task->cpu_us,

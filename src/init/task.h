@@ -34,7 +34,7 @@ struct task {
         bool final;     /* init exits with this task */
         bool lists;     /* INIT_LIST_ADDED */
         bool announces; /* INIT_ANNOUNCES */
-        bool told;      /* it has announced its end, and the owner was informed */
+        bool reported;  /* it has announced its end, and the owner was informed */
         /* Written by the supervisor, which shares our memory. */
         volatile bool command_ended;
         volatile int command_status;

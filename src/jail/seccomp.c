@@ -90,8 +90,8 @@ int seccomp_errno(const struct seccomp_data *call)
 
 const char *seccomp_name(const struct seccomp_data *call)
 {
-        for (unsigned i = 0; i < seccomp_told_len; i++)
-                if (seccomp_told[i].number == call->nr)
-                        return seccomp_told[i].name;
+        for (unsigned i = 0; i < seccomp_reported_len; i++)
+                if (seccomp_reported[i].number == call->nr)
+                        return seccomp_reported[i].name;
         return NULL;
 }

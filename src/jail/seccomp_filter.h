@@ -10,10 +10,10 @@ extern const struct sock_filter seccomp_filter[];
 extern const unsigned short seccomp_filter_len;
 
 /* The calls that are reported to init, by number. */
-struct seccomp_told {
+struct seccomp_reported {
         uint16_t number;
         char name[22];
 };
 
-extern const struct seccomp_told seccomp_told[];
-extern const unsigned short seccomp_told_len;
+extern const struct seccomp_reported seccomp_reported[];
+extern const unsigned short seccomp_reported_len;

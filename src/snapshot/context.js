@@ -407,11 +407,11 @@ function exit(code) {
 }
 
 function tell_error(error, place) {
-        const told = { __proto__: null, name: 'Error', message: '', traceback: 'Error' };
-        interruptible(() => describe(error, place, told));
-        say(told.traceback + '\n');
-        send('error', '{"name":' + quote(told.name) + ',"message":' + quote(told.message) + ',"traceback":' +
-                quote(told.traceback) + '}');
+        const description = { __proto__: null, name: 'Error', message: '', traceback: 'Error' };
+        interruptible(() => describe(error, place, description));
+        say(description.traceback + '\n');
+        send('error', '{"name":' + quote(description.name) + ',"message":' + quote(description.message) + ',"traceback":' +
+                quote(description.traceback) + '}');
 }
 
 const STRAY_MAX = 1000;
@@ -424,9 +424,9 @@ function uncaught(error) {
         } else if (++stray > STRAY_MAX) {
                 reallyExit(1); /* the code has changed something that Node needs, and Node would not end */
         } else if (!Exit.is(error)) {
-                const told = { __proto__: null, traceback: 'Error' };
-                interruptible(() => describe(error, undefined, told));
-                say(told.traceback + '\n');
+                const description = { __proto__: null, traceback: 'Error' };
+                interruptible(() => describe(error, undefined, description));
+                say(description.traceback + '\n');
         }
 }
 
@@ -488,26 +488,26 @@ function mark(place, code, name) {
         return name + ':' + (place.line + 1) + '\n' + line + '\n' + pointer + '^\n\n';
 }
 
-/* Fills `told` step by step: every step may call code of the error object, and may fail or be interrupted. */
-function describe(error, place, told) {
+/* Fills `description` step by step: every step may call code of the error object, and may fail or be interrupted. */
+function describe(error, place, description) {
         const native = types.isNativeError(error);
         if (!native && !attempt(() => error instanceof Error, false)) {
                 const text = attempt(() => cut(inspect(error, SHOW), TEXT_MAX), '[object whose inspection failed]');
-                told.name = 'Uncaught';
-                told.message = text;
-                told.traceback = 'Uncaught ' + text;
+                description.name = 'Uncaught';
+                description.message = text;
+                description.traceback = 'Uncaught ' + text;
                 return;
         }
         const name = attempt(() => toText(error.name), 'Error'), message = attempt(() => toText(error.message), '');
-        told.name = cut(name, 200);
-        told.message = cut(message, TEXT_MAX);
-        told.traceback = told.message ? told.name + ': ' + told.message : told.name;
-        const stack = attempt(() => toText(error.stack), told.traceback);
-        told.traceback = cut(stack, TRACEBACK_MAX);
+        description.name = cut(name, 200);
+        description.message = cut(message, TEXT_MAX);
+        description.traceback = description.message ? description.name + ': ' + description.message : description.name;
+        const stack = attempt(() => toText(error.stack), description.traceback);
+        description.traceback = cut(stack, TRACEBACK_MAX);
         let text = attempt(() => clean(inspect(error, SHOW), message), stack);
         if (place && native && name === 'SyntaxError' && indexOf(stack, '\n    at <run-') < 0)
                 text = mark(place, run.code, run.name) + text;
-        told.traceback = cut(text, TRACEBACK_MAX);
+        description.traceback = cut(text, TRACEBACK_MAX);
 }
 
 // Values

@@ -575,8 +575,8 @@ def answer(failure):
     if is_a(failure, SystemExit):
         code, second = interruptible(exit_code_of, failure)
         return '{"status":"exit","exit_code":%d}' % (1 if second else code)
-    told = report(failure)
-    State.channel.send(b"error", '{"name":%s,"message":%s,"traceback":%s}' % tuple(map(quote, told)))
+    description = report(failure)
+    State.channel.send(b"error", '{"name":%s,"message":%s,"traceback":%s}' % tuple(map(quote, description)))
     # The code may have raised it itself. Only the daemon knows whether it has sent a signal.
     return INTERRUPTED if is_a(failure, KeyboardInterrupt) else '{"status":"error"}'
 
@@ -810,11 +810,11 @@ def describe(failure):
 def report(failure):
     """Returns the result of describe() and prints it to stderr. Both use functions that the code may have replaced, and
     may fail."""
-    told = interruptible(describe, failure)[0]
-    if told is None:  # interrupted
-        told = (name_of(failure), "", name_of(failure) + "\n")
-    interruptible(complain, failure, told[2])
-    return told
+    description = interruptible(describe, failure)[0]
+    if description is None:  # interrupted
+        description = (name_of(failure), "", name_of(failure) + "\n")
+    interruptible(complain, failure, description[2])
+    return description
 
 
 def complain(failure, text):
@@ -940,7 +940,7 @@ class Bundle:
         self.parts["text/plain"] = text
         room = RESULTS_MAX if main else RESULTS_MAX - RESULTS_FOR_MAIN
         with State.lock:
-            due, fits, told = State.due, State.sent < room, State.full
+            due, fits, was_full = State.due, State.sent < room, State.full
             if due and fits:
                 self.send_parts(main, room)
             elif due:
@@ -948,7 +948,7 @@ class Bundle:
         # Without the lock: the function that prints may belong to the code.
         if not due:  # the run has ended meanwhile, or this is now a child
             print(text)
-        elif not fits and not told:
+        elif not fits and not was_full:
             print_to_stderr("display: more than %d results in a run, the rest is left out\n" % room)
 
     def send_parts(self, main, room):

@@ -38,7 +38,7 @@ extern char *__curbrk WEAK;                                              /* of g
 
 #define BOOT_FD 5        /* python.py */
 #define RESTORE_FD 6     /* the program restore.c */
-#define TOLD 2           /* exit status of the child: the problem has been reported */
+#define REPORTED 2       /* exit status of the child: the problem has been reported */
 #define FLUSH_FAILED 120 /* Python's exit status for this */
 #define BOOT_MAX (256u * 1024)
 #define RARE_NUMBER 1000
@@ -302,7 +302,7 @@ static __attribute__((noreturn)) void write_down(void)
         if (r > 0) /* in a restored process, later */
                 serve(path, refresh);
         if (r < 0)
-                tell(TOLD, snapshot_problem);
+                tell(REPORTED, snapshot_problem);
         leave(0);
 }
 
@@ -351,7 +351,7 @@ static __attribute__((noreturn)) void make_template(void)
         PyOS_AfterFork_Parent();
         if (pid < 0 || sys_call4(SYS_wait4, pid, &status, 0, 0) != pid)
                 status = -1;
-        if (status == TOLD << 8) /* the child has reported the problem */
+        if (status == REPORTED << 8) /* the child has reported the problem */
                 leave(1);
         if (status != 0)
                 tell(1, "the template cannot be written");

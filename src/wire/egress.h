@@ -30,7 +30,7 @@
 #define EGRESS_PATTERN_MAX 272u   /* a name of 253 characters, a port, the suffix of a CIDR and the NUL */
 #define EGRESS_PATTERNS_MAX 1000u /* per list */
 #define EGRESS_SANDBOXES_MAX 4096u
-#define EGRESS_TOLD_MAX 64u /* refusals reported per sandbox and EGRESS_BEGIN */
+#define EGRESS_REPORTED_MAX 64u /* refusals reported per sandbox and EGRESS_BEGIN */
 
 enum egress_tier { EGRESS_RESTRICTED, EGRESS_STANDARD, EGRESS_ELEVATED };
 

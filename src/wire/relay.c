@@ -240,7 +240,7 @@ static void say_farewell(struct relay *r)
         }
 }
 
-static bool is_told(const struct relay *r)
+static bool is_reported(const struct relay *r)
 {
         return r->local_closed && !r->control.end_due && !r->control.reads && r->out_len == 0;
 }
@@ -252,7 +252,7 @@ int relay_run(struct relay *r, uint32_t messages)
         while (e == 0) {
                 if (messages > 0 && r->n_messages >= messages)
                         return 1;
-                if (is_told(r))
+                if (is_reported(r))
                         return 0;
                 if (r->control.ended && r->control.len == 0 && !r->received.full && r->n_held == 0)
                         e = -EPIPE;

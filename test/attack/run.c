@@ -104,7 +104,7 @@ static void try_without(struct tally *tally, const char *name, uint32_t walls)
 static void try_each_alone(struct tally *tally, const char *name, uint32_t walls)
 {
         struct trial t;
-        char without[64], told[200] = "";
+        char without[64], reported[200] = "";
         size_t held = 0;
 
         for (uint32_t wall = 1; wall <= walls; wall <<= 1) {
@@ -117,13 +117,14 @@ static void try_each_alone(struct tally *tally, const char *name, uint32_t walls
                 if (can && !judge_blocked(tally, name, without, &t))
                         return;
                 held += can;
-                size_t n = strlen(told);
-                snprintf(told + n, sizeof told - n, "; %s: %s", without, can ? "blocked" : "cannot be tried");
+                size_t n = strlen(reported);
+                snprintf(reported + n, sizeof reported - n, "; %s: %s", without,
+                         can ? "blocked" : "cannot be tried");
         }
         if (held > 0)
-                tally_pass(tally, name, "blocked; stopped by two walls%s", told);
+                tally_pass(tally, name, "blocked; stopped by two walls%s", reported);
         else
-                tally_skip(tally, name, "blocked; stopped by two walls%s", told);
+                tally_skip(tally, name, "blocked; stopped by two walls%s", reported);
 }
 
 static void try_attack(struct tally *tally, const char *name, uint32_t walls)

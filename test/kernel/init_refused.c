@@ -280,7 +280,7 @@ static int exited(int code)
 
 /* Takes what init has reported until now without reading on: what comes before an answer is there when the
  * answer is. Returns how many; *ret_names has the names, each followed by a space. */
-static unsigned take_told(struct box *box, char *names, size_t size)
+static unsigned take_reported(struct box *box, char *names, size_t size)
 {
         unsigned n = 0, kept = 0;
         if (names)
@@ -316,7 +316,7 @@ TEST(important_refused_calls_are_reported_once_by_name_with_their_errno)
                                  calls[i].name);
                 box_attack(&box, 1, modes[mode], "calls", INIT_REFUSED_MAX, -1);
                 CHECK_INT(box_end(&box, 1), 0);
-                CHECK_INT(take_told(&box, names, sizeof names), INIT_REFUSED_MAX);
+                CHECK_INT(take_reported(&box, names, sizeof names), INIT_REFUSED_MAX);
                 CHECK_STR(names, should);
         }
 }
@@ -325,14 +325,14 @@ BOX_TEST(the_number_of_reports_is_bounded, NULL)
 {
         box_attack(box, 1, 0, "calls", sizeof calls / sizeof *calls, -1);
         CHECK_INT(box_end(box, 1), 0);
-        CHECK_INT(take_told(box, NULL, 0), INIT_REFUSED_MAX);
+        CHECK_INT(take_reported(box, NULL, 0), INIT_REFUSED_MAX);
 }
 
 BOX_TEST(calls_that_programs_try_by_default_are_not_reported, NULL)
 {
         box_attack(box, 1, 0, "habits", 0, -1);
         CHECK_INT(box_end(box, 1), 0);
-        CHECK_INT(take_told(box, NULL, 0), 0);
+        CHECK_INT(take_reported(box, NULL, 0), 0);
 }
 
 BOX_TEST(calls_that_init_used_are_refused_to_the_code, NULL)
@@ -340,7 +340,7 @@ BOX_TEST(calls_that_init_used_are_refused_to_the_code, NULL)
         char names[100];
         box_attack(box, 1, 0, "as init", 0, -1);
         CHECK_INT(box_end(box, 1), 0);
-        CHECK_INT(take_told(box, names, sizeof names), 7);
+        CHECK_INT(take_reported(box, names, sizeof names), 7);
         CHECK_STR(names, "unshare setns umount2 pivot_root sethostname keyctl mount_setattr ");
 }
 
@@ -350,11 +350,11 @@ BOX_TEST(each_command_has_its_own_violations, NULL)
         for (uint32_t tag = 1; tag <= 3; tag++) {
                 box_attack(box, tag, tag == 3 ? INIT_ALONE : 0, "calls", 1, -1);
                 CHECK_INT(box_end(box, tag), 0);
-                CHECK_INT(take_told(box, names, sizeof names), 1);
+                CHECK_INT(take_reported(box, names, sizeof names), 1);
                 CHECK_STR(names, "mount ");
         }
         CHECK_INT(box_run(box, "true", NULL, 0), 0);
-        CHECK_INT(take_told(box, NULL, 0), 0);
+        CHECK_INT(take_reported(box, NULL, 0), 0);
 }
 
 /* Of a command that goes on, too, when its owner says so. */
@@ -374,7 +374,7 @@ BOX_TEST(a_signal_does_not_change_the_answer, NULL)
 {
         box_attack(box, 1, 0, "interrupted", 0, -1);
         CHECK_INT(box_end(box, 1), 0);
-        CHECK_INT(take_told(box, NULL, 0), 1);
+        CHECK_INT(take_reported(box, NULL, 0), 1);
 }
 
 /* Nothing that waits for init when the command ends is lost. */
@@ -389,7 +389,7 @@ BOX_TEST(refused_calls_are_reported_before_the_end, NULL)
         box_send(box, INIT_LIST, 2, NULL, 0, &changed, sizeof changed);
         CHECK_INT(write(in[1], "g", 1), 1);
         CHECK_INT(box_end(box, 1), 0);
-        CHECK_INT(take_told(box, names, sizeof names), 5);
+        CHECK_INT(take_reported(box, names, sizeof names), 5);
         for (int i = 0; i < 5; i++)
                 CHECK(strstr(names, calls[i].name) != NULL);
         CHECK_INT(box_hear_type(box, 2), INIT_DONE);
@@ -418,7 +418,7 @@ BOX_TEST(an_end_does_not_wait_for_what_the_command_left, NULL)
                 box_attack(box, tag, tag % 3 ? 0 : INIT_ALONE, "leave", 0, -1);
                 CHECK_INT(box_end(box, tag), exited(7));
         }
-        CHECK(take_told(box, NULL, 0) <= 60);
+        CHECK(take_reported(box, NULL, 0) <= 60);
         box_attack(box, 100, INIT_FINAL, "leave", 0, -1);
         CHECK_INT(box_end(box, 100), exited(7));
 }
@@ -451,7 +451,7 @@ BOX_TEST(it_listens_with_few_descriptors_too, few_files)
 {
         box_attack(box, 1, 0, "calls", 1, -1);
         CHECK_INT(box_end(box, 1), 0);
-        CHECK_INT(take_told(box, NULL, 0), 1);
+        CHECK_INT(take_reported(box, NULL, 0), 1);
 }
 
 static void many_processes(struct cella_options *options)
@@ -467,7 +467,7 @@ BOX_TEST(a_flood_of_a_million_ends, many_processes)
         CHECK_INT(l ? l->m.type : 0, INIT_EXITED);
         free(l);
         int64_t took = clock_us() - then;
-        CHECK_INT(take_told(box, NULL, 0), 1);
+        CHECK_INT(take_reported(box, NULL, 0), 1);
         printf("   (%lld a second)\n", (long long)(1000000LL * 1000000 / took));
 }
 
@@ -533,7 +533,7 @@ static void behind(const struct sock_filter *filter, unsigned short len, unsigne
         CHECK_INT(status, 0);
 }
 
-static void refused_but_not_told(void)
+static void refused_but_not_reported(void)
 {
         AUTO(box_done) struct box box = box_new_with(NULL);
         box_attack(&box, 1, 0, "calls", sizeof calls / sizeof *calls, -1);
@@ -542,13 +542,13 @@ static void refused_but_not_told(void)
         CHECK_INT(box_end(&box, 2), 0);
         box_attack(&box, 3, 0, "as init", 0, -1);
         CHECK_INT(box_end(&box, 3), 0);
-        CHECK_INT(take_told(&box, NULL, 0), 0);
+        CHECK_INT(take_reported(&box, NULL, 0), 0);
 }
 
 TEST(below_another_seccomp_listener_calls_are_refused_without_a_report)
 {
         static const struct sock_filter all[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
-        behind(all, 1, SECCOMP_FILTER_FLAG_NEW_LISTENER, refused_but_not_told);
+        behind(all, 1, SECCOMP_FILTER_FLAG_NEW_LISTENER, refused_but_not_reported);
 }
 
 TEST(on_a_kernel_without_listeners_too)
@@ -561,5 +561,5 @@ TEST(on_a_kernel_without_listeners_too)
                 BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
                 BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
         };
-        behind(old, 6, 0, refused_but_not_told);
+        behind(old, 6, 0, refused_but_not_reported);
 }

@@ -14,16 +14,16 @@
 
 #define ALLOWED 0x7fff0000u
 #define KILLED 0x80000000u
-#define REFUSED 0x00050001u     /* EPERM */
-#define TOLD 0x7fc00001u        /* the same, by way of init */
-#define MISSING 0x00050026u     /* ENOSYS */
-#define NO_FAMILY 0x00050061u   /* EAFNOSUPPORT */
-#define TOLD_FAMILY 0x7fc00061u /* the same, by way of init */
-#define NO_PROTOCOL 0x0005005du /* EPROTONOSUPPORT */
-#define ZERO 0x00050000u        /* returns 0 without effect */
-#define BY_ARGUMENT 0xa59u      /* no verdict: a rule looks at the arguments */
-#define BROKEN 0xdeadbeefu      /* the program ran off its end or did something unknown */
-#define HIGH 0x100000000ull     /* a bit that no int has */
+#define REFUSED 0x00050001u         /* EPERM */
+#define REPORTED 0x7fc00001u        /* the same, by way of init */
+#define MISSING 0x00050026u         /* ENOSYS */
+#define NO_FAMILY 0x00050061u       /* EAFNOSUPPORT */
+#define REPORTED_FAMILY 0x7fc00061u /* the same, by way of init */
+#define NO_PROTOCOL 0x0005005du     /* EPROTONOSUPPORT */
+#define ZERO 0x00050000u            /* returns 0 without effect */
+#define BY_ARGUMENT 0xa59u          /* no verdict: a rule looks at the arguments */
+#define BROKEN 0xdeadbeefu          /* the program ran off its end or did something unknown */
+#define HIGH 0x100000000ull         /* a bit that no int has */
 #define ALL_HIGH 0xffffffff00000000ull
 
 #include "seccomp_verdicts.h"
@@ -132,7 +132,7 @@ TEST(requests_to_init_are_answered_with_an_errno_and_a_name)
         {
                 for (int pc = 0; pc < f->len; pc++)
                         if (f->code[pc].code == (BPF_RET | BPF_K) && f->code[pc].k >> 16 == 0x7fc0)
-                                CHECK(f->code[pc].k == TOLD || f->code[pc].k == TOLD_FAMILY);
+                                CHECK(f->code[pc].k == REPORTED || f->code[pc].k == REPORTED_FAMILY);
                 for (size_t i = 0; i < seccomp_table_len; i++) {
                         bool tells = seccomp_tells(i);
 
@@ -145,7 +145,7 @@ TEST(requests_to_init_are_answered_with_an_errno_and_a_name)
                         else
                                 CHECK(!tells);
                         CHECK(!tells ||
-                              strlen(seccomp_table[i].name) < sizeof((struct seccomp_told *)0)->name);
+                              strlen(seccomp_table[i].name) < sizeof((struct seccomp_reported *)0)->name);
                 }
         }
 }
@@ -227,11 +227,11 @@ static uint32_t expect_socket(uint32_t family, uint32_t type, uint32_t protocol)
         if (family == 1)
                 return ALLOWED;
         if (family == 16)
-                return reject_if(protocol != 0, protocol == 12 ? TOLD_FAMILY : NO_FAMILY);
+                return reject_if(protocol != 0, protocol == 12 ? REPORTED_FAMILY : NO_FAMILY);
         if (family != 2 && family != 10)
-                return TOLD_FAMILY;
+                return REPORTED_FAMILY;
         if ((type & 15) != 1 && (type & 15) != 2)
-                return TOLD;
+                return REPORTED;
         return reject_if(protocol != 0 && protocol != 6 && protocol != 17, NO_PROTOCOL);
 }
 
@@ -250,7 +250,7 @@ static uint32_t expect_rule(const char *name, const uint64_t args[6])
         for (int i = 0; i < 6; i++)
                 a[i] = (uint32_t)args[i];
         if (strcmp(name, "clone") == 0)
-                return reject_if(a[0] & 0x7e020080, TOLD);
+                return reject_if(a[0] & 0x7e020080, REPORTED);
         if (strcmp(name, "fadvise64") == 0)
                 return reject_if(a[3] == 4, ZERO);
         if (strcmp(name, "madvise") == 0)
@@ -267,7 +267,7 @@ static uint32_t expect_rule(const char *name, const uint64_t args[6])
                                  REFUSED);
         if (strcmp(name, "ioctl") == 0)
                 return reject_if(a[1] == 0x5412 || a[1] == 0x541c || a[1] == 0x5423,
-                                 a[1] == 0x5412 ? TOLD : REFUSED);
+                                 a[1] == 0x5412 ? REPORTED : REFUSED);
         if (strcmp(name, "chmod") == 0 || strcmp(name, "fchmod") == 0 || strcmp(name, "mkdir") == 0 ||
             strcmp(name, "creat") == 0)
                 return expect_mode(a[1]);
@@ -310,7 +310,7 @@ static uint32_t expect(const struct seccomp_entry *entry, const uint64_t args[6]
         case SECCOMP_DENY:
                 return REFUSED;
         case SECCOMP_TELL:
-                return TOLD;
+                return REPORTED;
         case SECCOMP_ABSENT:
                 return MISSING;
         case SECCOMP_CHECK:
@@ -562,15 +562,15 @@ static const struct hand_case hand_cases[] = {
         {"pthread_create", 56, 220, ALLOWED, {0x003d0f00}},
         {"vfork by clone", 56, 220, ALLOWED, {0x00004111}},
         {"fork with high bits", 56, 220, ALLOWED, {ALL_HIGH | 0x01200011}},
-        {"new mount namespace", 56, 220, TOLD, {0x00020011}},
-        {"new cgroup namespace", 56, 220, TOLD, {0x02000011}},
-        {"new uts namespace", 56, 220, TOLD, {0x04000011}},
-        {"new ipc namespace", 56, 220, TOLD, {0x08000011}},
-        {"new user namespace", 56, 220, TOLD, {0x10000011}},
-        {"new pid namespace", 56, 220, TOLD, {0x20000011}},
-        {"new network namespace", 56, 220, TOLD, {0x40000011}},
-        {"new time namespace", 56, 220, TOLD, {0x00000080}},
-        {"new user namespace, high bit", 56, 220, TOLD, {HIGH | 0x10000011}},
+        {"new mount namespace", 56, 220, REPORTED, {0x00020011}},
+        {"new cgroup namespace", 56, 220, REPORTED, {0x02000011}},
+        {"new uts namespace", 56, 220, REPORTED, {0x04000011}},
+        {"new ipc namespace", 56, 220, REPORTED, {0x08000011}},
+        {"new user namespace", 56, 220, REPORTED, {0x10000011}},
+        {"new pid namespace", 56, 220, REPORTED, {0x20000011}},
+        {"new network namespace", 56, 220, REPORTED, {0x40000011}},
+        {"new time namespace", 56, 220, REPORTED, {0x00000080}},
+        {"new user namespace, high bit", 56, 220, REPORTED, {HIGH | 0x10000011}},
 
         /* socket(family, type, protocol) */
         {"unix stream", 41, 198, ALLOWED, {1, 1, 0}},
@@ -581,32 +581,32 @@ static const struct hand_case hand_cases[] = {
         {"tcp over v6", 41, 198, ALLOWED, {10, 1, 6}},
         {"udp over v6", 41, 198, ALLOWED, {10, 2, 0}},
         {"tcp, high bits", 41, 198, ALLOWED, {HIGH | 2, HIGH | 1, HIGH}},
-        {"raw v4", 41, 198, TOLD, {2, 3, 1}},
-        {"raw v6", 41, 198, TOLD, {10, 3, 58}},
-        {"raw v4, close on exec", 41, 198, TOLD, {2, 02000003, 255}},
-        {"raw v4, high bits", 41, 198, TOLD, {HIGH | 2, HIGH | 3, 1}},
-        {"v4 packet type", 41, 198, TOLD, {2, 10, 3}},
-        {"dccp", 41, 198, TOLD, {2, 6, 33}},
+        {"raw v4", 41, 198, REPORTED, {2, 3, 1}},
+        {"raw v6", 41, 198, REPORTED, {10, 3, 58}},
+        {"raw v4, close on exec", 41, 198, REPORTED, {2, 02000003, 255}},
+        {"raw v4, high bits", 41, 198, REPORTED, {HIGH | 2, HIGH | 3, 1}},
+        {"v4 packet type", 41, 198, REPORTED, {2, 10, 3}},
+        {"dccp", 41, 198, REPORTED, {2, 6, 33}},
         {"sctp one-to-one", 41, 198, NO_PROTOCOL, {2, 1, 132}},
-        {"sctp one-to-many", 41, 198, TOLD, {2, 5, 132}},
+        {"sctp one-to-many", 41, 198, REPORTED, {2, 5, 132}},
         {"mptcp", 41, 198, NO_PROTOCOL, {2, 1, 262}},
         {"smc by protocol", 41, 198, NO_PROTOCOL, {10, 1, 256}},
         {"sctp, high bits", 41, 198, NO_PROTOCOL, {HIGH | 10, HIGH | 1, HIGH | 132}},
         {"route netlink", 41, 198, ALLOWED, {16, 02000003, 0}},
         {"route netlink, datagram", 41, 198, ALLOWED, {16, 2, 0}},
         {"route netlink, high bits", 41, 198, ALLOWED, {HIGH | 16, 3, HIGH}},
-        {"netfilter netlink", 41, 198, TOLD_FAMILY, {16, 3, 12}},
+        {"netfilter netlink", 41, 198, REPORTED_FAMILY, {16, 3, 12}},
         {"audit netlink", 41, 198, NO_FAMILY, {16, 3, 9}},
         {"uevent netlink, high bits", 41, 198, NO_FAMILY, {16, 3, HIGH | 15}},
-        {"packet", 41, 198, TOLD_FAMILY, {17, 3, 3}},
-        {"alg", 41, 198, TOLD_FAMILY, {38, 5, 0}},
-        {"vsock", 41, 198, TOLD_FAMILY, {40, 1, 0}},
-        {"vsock, high bit", 41, 198, TOLD_FAMILY, {HIGH | 40, 1, 0}},
-        {"xdp", 41, 198, TOLD_FAMILY, {44, 3, 0}},
-        {"family 0", 41, 198, TOLD_FAMILY, {0, 1, 0}},
-        {"netfilter netlink, high bits", 41, 198, TOLD_FAMILY, {HIGH | 16, 3, HIGH | 12}},
+        {"packet", 41, 198, REPORTED_FAMILY, {17, 3, 3}},
+        {"alg", 41, 198, REPORTED_FAMILY, {38, 5, 0}},
+        {"vsock", 41, 198, REPORTED_FAMILY, {40, 1, 0}},
+        {"vsock, high bit", 41, 198, REPORTED_FAMILY, {HIGH | 40, 1, 0}},
+        {"xdp", 41, 198, REPORTED_FAMILY, {44, 3, 0}},
+        {"family 0", 41, 198, REPORTED_FAMILY, {0, 1, 0}},
+        {"netfilter netlink, high bits", 41, 198, REPORTED_FAMILY, {HIGH | 16, 3, HIGH | 12}},
         {"socket diagnosis netlink", 41, 198, NO_FAMILY, {16, 3, 4}},
-        {"family -1", 41, 198, TOLD_FAMILY, {~0ull, 1, 0}},
+        {"family -1", 41, 198, REPORTED_FAMILY, {~0ull, 1, 0}},
         {"unix pair", 53, 199, ALLOWED, {1, 1, 0}},
         {"tipc pair", 53, 199, NO_FAMILY, {30, 5, 0}},
         {"inet pair, high bit", 53, 199, NO_FAMILY, {HIGH | 2, 1, 0}},
@@ -614,9 +614,9 @@ static const struct hand_case hand_cases[] = {
         /* ioctl(fd, request) */
         {"TCGETS", 16, 29, ALLOWED, {0, 0x5401}},
         {"FIONREAD", 16, 29, ALLOWED, {0, 0x541b}},
-        {"TIOCSTI", 16, 29, TOLD, {0, 0x5412}},
-        {"TIOCSTI, high bit", 16, 29, TOLD, {0, HIGH | 0x5412}},
-        {"TIOCSTI, all high bits", 16, 29, TOLD, {0, ALL_HIGH | 0x5412}},
+        {"TIOCSTI", 16, 29, REPORTED, {0, 0x5412}},
+        {"TIOCSTI, high bit", 16, 29, REPORTED, {0, HIGH | 0x5412}},
+        {"TIOCSTI, all high bits", 16, 29, REPORTED, {0, ALL_HIGH | 0x5412}},
         {"TIOCLINUX", 16, 29, REFUSED, {0, 0x541c}},
         {"TIOCLINUX, high bit", 16, 29, REFUSED, {0, HIGH | 0x541c}},
         {"TIOCSETD", 16, 29, REFUSED, {0, 0x5423}},

@@ -40,7 +40,7 @@ static int can_tell(void)
 
 TEST(files_written_before_are_older_and_later_ones_are_not)
 {
-        int told = 0;
+        int reported = 0;
         CHECK(mkdtemp(directory) != NULL);
         for (int i = 0; i < TURNS; i++) {
                 char after[32];
@@ -49,12 +49,12 @@ TEST(files_written_before_are_older_and_later_ones_are_not)
                 const int64_t before = write_file("before");
                 if (!sys_stamp_now(&now))
                         continue;
-                told++;
+                reported++;
                 CHECK(before < nanoseconds(&now));
                 CHECK(write_file(after) >= nanoseconds(&now));
                 CHECK(write_file("before") >= nanoseconds(&now));
         }
-        CHECK(!can_tell() || told > TURNS / 4);
+        CHECK(!can_tell() || reported > TURNS / 4);
         char command[64];
         snprintf(command, sizeof command, "rm -r %s", directory);
         CHECK_INT(system(command), 0);

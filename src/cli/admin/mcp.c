@@ -70,7 +70,7 @@ struct mcp {
         pid_t engine;  /* 0: it has ended, with this status: */
         int status;
         struct way in, out;
-        bool told_end; /* the engine was informed of the end of our input */
+        bool end_reported; /* the engine was informed of the end of our input */
 };
 
 /* ---- directories ---- */
@@ -157,7 +157,8 @@ static int make_directory(struct mcp *m, struct cella_err *err)
 static void become_engine(struct mcp *m, int socket, pid_t parent)
 {
         struct cella_err err = {0};
-        int null = open("/dev/null", O_RDWR | O_CLOEXEC), told = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+        int null = open("/dev/null", O_RDWR | O_CLOEXEC),
+            saved_stderr = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
         setpgid(0, 0);
         prctl(PR_SET_PDEATHSIG, SIGTERM);
         if (getppid() != parent)
@@ -174,7 +175,7 @@ static void become_engine(struct mcp *m, int socket, pid_t parent)
                                              .stdio = true,
                                              .stdio_fd = socket};
         int r = serve_run(&wanted, &err);
-        dup2(told, STDERR_FILENO);
+        dup2(saved_stderr, STDERR_FILENO);
         if (r < 0)
                 cli_fail(&err, EXIT_CELLA);
         if (m->directory[0] && getppid() != parent)
@@ -290,9 +291,9 @@ static bool move(struct mcp *m, const struct pollfd *fds)
                 return false; /* the reader is gone */
         if (!is_empty(&m->out) && (fds[OUT].revents & POLLOUT) && !empty(&m->out, STDOUT_FILENO, PIECE))
                 return false;
-        if (m->in.ended && is_empty(&m->in) && !m->told_end) {
+        if (m->in.ended && is_empty(&m->in) && !m->end_reported) {
                 shutdown(m->socket, SHUT_WR);
-                m->told_end = true;
+                m->end_reported = true;
         }
         return !(m->out.ended && is_empty(&m->out));
 }

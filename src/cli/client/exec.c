@@ -19,7 +19,7 @@
 
 #define STDIN_MAX (16u * 1024 * 1024)
 #define EVENT_VALUES_MAX 1000000u
-#define REFUSED_TOLD 8 /* of the network */
+#define REFUSED_REPORTED 8 /* of the network */
 
 struct exec_options {
         const char *socket, *session, *agent, *scope, *workspace, *cwd;
@@ -219,7 +219,7 @@ static void tell_violation(struct stream *s, json_t *violation)
         text_safe(kind, sizeof kind, foreign_json_get_text(violation, "kind"));
         text_safe(target, sizeof target, foreign_json_get_text(violation, "target"));
         text_safe(detail, sizeof detail, foreign_json_get_text(violation, "detail"));
-        if (!strcmp(kind, "network") && s->refused++ < REFUSED_TOLD && cli_stderr_ready())
+        if (!strcmp(kind, "network") && s->refused++ < REFUSED_REPORTED && cli_stderr_ready())
                 fprintf(stderr, "cella: refused: %s %s: %s\n", kind, target, detail);
 }
 

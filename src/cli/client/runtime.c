@@ -71,7 +71,8 @@ static void ask(struct cella_sandbox *sandbox, const struct runtime_found *found
         version[0] = '\0';
         if (runtime_find(found->name, &runtime) < 0)
                 return;
-        const char *const argv[] = {found->program, runtime.tells ? runtime.tells : "--version", NULL};
+        const char *const argv[] = {found->program,
+                                    runtime.version_option ? runtime.version_option : "--version", NULL};
         const struct cella_command command = {.argv = argv, .cwd = "/", .stdin_fd = -1, .cancel_fd = -1};
         if (cella_run(sandbox, &command, &result, &ignored) < 0)
                 return;
@@ -119,7 +120,7 @@ static int list_image(struct listing *l, const struct image *image, const char *
         return list_one(l, image->id, name, found, n, err);
 }
 
-/* An image that cannot be used is told of, and is no reason not to look at the others. */
+/* An image that cannot be used is reported; the others are still listed. */
 static int list_images(struct listing *l, const char *store, struct cella_err *err)
 {
         struct image **images = NULL;

@@ -3,7 +3,7 @@
  *   mmdebstrap ── tar ──► this process ── tar ──► cella-image
  *
  * This process forwards the tar because its end does not show whether it is complete: cella-image sees the
- * end of its pipe only if mmdebstrap has succeeded, and is told to cancel otherwise. */
+ * end of its pipe only if mmdebstrap has succeeded, and gets a request to cancel otherwise. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

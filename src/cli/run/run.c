@@ -20,7 +20,7 @@
 #include "sys/file.h"
 
 #define LIST_MAX 64
-#define REFUSED_TOLD 8 /* refused connections shown without --verbose */
+#define REFUSED_REPORTED 8 /* refused connections shown without --verbose */
 
 struct run_options {
         struct cella_options options;
@@ -311,11 +311,11 @@ static void tell(const struct cella_result *r, const struct cella_isolation *iso
 /* Prints what the output of the code does not show: the limit that ended it, and refused connections. */
 static void tell_why(const struct cella_result *r)
 {
-        size_t told = 0;
-        for (size_t i = 0; i < r->n_violations && told < REFUSED_TOLD; i++)
+        size_t reported = 0;
+        for (size_t i = 0; i < r->n_violations && reported < REFUSED_REPORTED; i++)
                 if (!strcmp(r->violations[i].kind, "network")) {
                         tell_refused(&r->violations[i]);
-                        told++;
+                        reported++;
                 }
         if (r->status != CELLA_EXITED && r->status != CELLA_SIGNALED && r->status != CELLA_CANCELLED)
                 fprintf(stderr, "cella: %s\n", cella_status_name(r->status));

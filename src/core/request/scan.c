@@ -140,8 +140,8 @@ static int refuse(const struct core *core, const struct exec_request *r, const s
 void exec_request_keep_report(struct exec_request *r, const struct scan_report *report)
 {
         r->scanned = true;
-        const bool told = report->skipped || (report->worst >= SCAN_LOW && report->n_findings > 0);
-        if (!told || r->report || !(r->report = malloc(sizeof *report)))
+        const bool reported = report->skipped || (report->worst >= SCAN_LOW && report->n_findings > 0);
+        if (!reported || r->report || !(r->report = malloc(sizeof *report)))
                 return;
         *r->report = *report;
         for (size_t i = 0; i < report->n_findings; i++)

@@ -237,12 +237,12 @@ static void begin(struct task *task)
 
 static void on_ready(struct core_sandbox *sb, const char *data)
 {
-        struct init_ready told;
-        memcpy(&told, data, sizeof told);
-        sb->ready_us = told.at_us <= clock_us() ? told.at_us : 0;
-        sb->cpu_made_us = told.cpu_us;
+        struct init_ready reported;
+        memcpy(&reported, data, sizeof reported);
+        sb->ready_us = reported.at_us <= clock_us() ? reported.at_us : 0;
+        sb->cpu_made_us = reported.cpu_us;
         /* init must not set these bits. */
-        sb->walls = told.walls & ~(uint32_t)(ISOLATION_DOCKER | ISOLATION_PODMAN);
+        sb->walls = reported.walls & ~(uint32_t)(ISOLATION_DOCKER | ISOLATION_PODMAN);
         if (sb->engine == ENGINE_DOCKER)
                 sb->walls |= docker_mark(sb->core->docker);
         sb->ready = true;

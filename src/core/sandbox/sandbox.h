@@ -124,7 +124,7 @@ struct core_sandbox {
         struct list tasks;
         int64_t making_us;
         uint64_t executions;   /* so far */
-        uint64_t told;         /* hash of the state that observers know: see front/rest/events.c */
+        uint64_t reported;     /* hash of the state that observers know: see front/rest/events.c */
         struct list processes; /* struct sandbox_process; includes some that have ended */
         unsigned n_processes;
         struct context *contexts[SANDBOX_CONTEXTS_MAX]; /* NULL: free slot */

@@ -89,7 +89,7 @@ json_t *rest_health_json(const struct core *core, const struct caller *caller)
         return o;
 }
 
-static void docker_told(void *context)
+static void docker_reported(void *context)
 {
         struct call *call = context;
         api_reply(call, 200, rest_health_json(call->core, &call->caller));
@@ -106,8 +106,8 @@ void rest_health(struct call *call, json_t *body)
 {
         (void)body;
         http_on_gone(call->request, health_gone, call);
-        if (docker_look(call->core->docker, docker_told, call) == 1)
-                docker_told(call);
+        if (docker_look(call->core->docker, docker_reported, call) == 1)
+                docker_reported(call);
 }
 
 void rest_pools(struct call *call, json_t *body)

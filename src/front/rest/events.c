@@ -69,7 +69,7 @@ static void drop(struct watcher *w, bool in_order)
 static void on_sandbox_gone(const struct core_sandbox *sb, void *context)
 {
         struct events *e = context;
-        if (sb->one_shot || sb->place.ahead || sb->told == 0)
+        if (sb->one_shot || sb->place.ahead || sb->reported == 0)
                 return;
         list_each (at, &e->watchers, other) {
                 struct watcher *w = list_entry(at, struct watcher, link);
@@ -155,9 +155,9 @@ static void tell_changes(struct events *e)
                 if (sb->one_shot || sb->place.ahead)
                         continue;
                 uint64_t look = events_look_of(sb);
-                if (look == sb->told)
+                if (look == sb->reported)
                         continue;
-                sb->told = look;
+                sb->reported = look;
                 list_each (to, &e->watchers, next) {
                         struct watcher *w = list_entry(to, struct watcher, link);
                         if (!(w->topics & TOPIC_MONITOR) || w->stale_us ||
@@ -278,7 +278,7 @@ static void begin_watching(struct events *e)
         e->api->core->watch = (struct core_watch){on_sandbox_gone, on_recorded, e};
         list_each (at, &e->api->core->sandboxes, other) {
                 struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
-                sb->told = events_look_of(sb);
+                sb->reported = events_look_of(sb);
         }
         uv_timer_start(&e->timer, on_tick, TICK_MS, TICK_MS);
 }

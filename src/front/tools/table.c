@@ -26,7 +26,7 @@ const struct tool tools[] = {
          "choice) the files in /workspace stay for the next call with that name; with 'context' variables, "
          "imports and functions stay, too. " NOT_THERE
          "The standard library is always there; other packages only if they are installed on the machine "
-         "(name them in 'packages' to be told at once). An exception is a normal result with exit_code 1 "
+         "(name them in 'packages' to learn it at once). An exception is a normal result with exit_code 1 "
          "and 'error'.",
          MAY_EXEC, 0, python_tool_input, result_fields, python_tool_begin},
         {"execute_shell", "Run a shell command",

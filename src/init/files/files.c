@@ -34,7 +34,7 @@ struct walk {
         int64_t until; /* deadline of the walk; monotonic, us */
         char *path;    /* current directory, relative to the workspace; PATH_BYTES */
         size_t path_len;
-        unsigned depth, entries, told;
+        unsigned depth, entries, reported;
         bool incomplete; /* a limit was reached */
         bool stopped;    /* the walk cannot continue */
 };
@@ -52,11 +52,11 @@ static void tell(struct walk *w, const struct statx *st)
                 file.added = 1;
         else if (nanoseconds(&st->stx_ctime) < since)
                 return;
-        if (w->told == INIT_FILES_MAX) {
+        if (w->reported == INIT_FILES_MAX) {
                 w->stopped = true;
                 return;
         }
-        w->told++;
+        w->reported++;
         message_send(INIT_CONTROL_FD, INIT_FILE, w->tag, NULL, 0, &file, sizeof file, w->path, w->path_len);
 }
 
@@ -158,7 +158,7 @@ bool list_none(uint32_t tag, bool hurry)
 {
         static const struct init_list everything = {.all_added = 1};
         const struct walk w = walk(tag, &everything, hurry);
-        if (w.told == 0 && !w.incomplete)
+        if (w.reported == 0 && !w.incomplete)
                 return true;
         say_done(&w);
         return false;

@@ -32,7 +32,7 @@ static bool take_way_out(struct sandbox *sb, struct message *m)
 int sandbox_wait_ready(struct sandbox *sb, struct cella_err *err)
 {
         struct message m;
-        struct init_ready told;
+        struct init_ready reported;
         char data[INIT_REPLY_MAX];
         int r;
         if (sb->ready)
@@ -42,11 +42,12 @@ int sandbox_wait_ready(struct sandbox *sb, struct cella_err *err)
         } while (r > 0 && take_way_out(sb, &m));
         if (r > 0)
                 message_close_fds(&m);
-        if (r > 0 && m.type == INIT_READY && m.len == sizeof told && sb->network == (sb->way_out[0] >= 0)) {
-                memcpy(&told, data, sizeof told);
-                sb->walls = told.walls;
-                sb->ready_us = told.at_us <= clock_us() ? told.at_us : 0;
-                sb->cpu_made_us = told.cpu_us;
+        if (r > 0 && m.type == INIT_READY && m.len == sizeof reported &&
+            sb->network == (sb->way_out[0] >= 0)) {
+                memcpy(&reported, data, sizeof reported);
+                sb->walls = reported.walls;
+                sb->ready_us = reported.at_us <= clock_us() ? reported.at_us : 0;
+                sb->cpu_made_us = reported.cpu_us;
                 sb->ready = true;
                 return 0;
         }

@@ -279,15 +279,15 @@ static void limit_call(struct program *p, const struct mention *m)
         if (!getter)
                 return;
         python_arguments(p, m->node, &arguments);
-        bool told = !arguments.other;
+        bool reported = !arguments.other;
         for (size_t i = 0; i < arguments.n; i++) {
                 program_evaluate(p, arguments.positional[i], m->scope, &name);
-                told &= !name.other && name.n > 0;
+                reported &= !name.other && name.n > 0;
                 for (unsigned k = 0; k < name.n; k++)
-                        told &= name.v[k].kind == VALUE_TEXT && name.v[k].text &&
-                                !names_refused(name.v[k].text, name.v[k].len);
+                        reported &= name.v[k].kind == VALUE_TEXT && name.v[k].text &&
+                                    !names_refused(name.v[k].text, name.v[k].len);
         }
-        if (!told)
+        if (!reported)
                 refuse(p, m->node);
 }
 
