@@ -60,7 +60,7 @@ json_t *foreign_json_parse(const char *text, size_t len, size_t values_max, size
 {
         json_error_t where;
         const char *nul = len > 0 ? memchr(text, '\0', len) : NULL;
-        if (nul) { /* jansson takes it for the end of the text */
+        if (nul) { /* jansson skips one after a number */
                 err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "not JSON at byte %zu", (size_t)(nul - text));
                 return NULL;
         }
