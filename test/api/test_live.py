@@ -256,7 +256,7 @@ def a_file_that_changed_meanwhile_is_not_overwritten(d, s):
     there = d.request("PUT", target, b"four", headers={"If-None-Match": "*"})
     same(there.status, 412, "one that is there", there)
     gone = d.request("PUT", d.file(s, "b.txt"), b"five", headers={"If-Match": etag})
-    same((gone.status, "not there" in gone.json()["error"]["message"]), (412, True), "one that is not there", gone)
+    same((gone.status, "no longer exists" in gone.json()["error"]["message"]), (412, True), "one that is not there", gone)
     same(d.request("GET", target).body, b"two", "what is in it")
     same(d.request("GET", d.file(s, "b.txt")).status, 404, "what was not there")
 
