@@ -30,11 +30,11 @@ struct cp_options {
 };
 
 static const struct cli_option options[] = {
-        {"max-bytes", "SIZE", "out of a sandbox, copy at most so many bytes (1G)",
+        {"max-bytes", "SIZE", "copy at most this many bytes out of a sandbox (1G)",
          CLI_INTO(CLI_SIZE, struct cp_options, bytes_max)},
-        {"max-entries", "N", "out of a sandbox, at most so many files, directories and links (100000)",
+        {"max-entries", "N", "copy at most this many files, directories and links out of a sandbox (100000)",
          CLI_INTO(CLI_COUNT, struct cp_options, entries_max)},
-        {"keep-links", NULL, "out of a sandbox, also symbolic links that lead out of the copied directory",
+        {"keep-links", NULL, "also copy symbolic links that lead out of the copied directory",
          CLI_INTO(CLI_FLAG, struct cp_options, keep_links)},
         API_SOCKET_OPTION(struct cp_options),
 };
@@ -451,10 +451,10 @@ static int cp_main(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_cp = {
         .name = "cp",
         .usage = "SRC DST (one of them SBX:PATH; -: standard input or output)",
-        .text = "A path in a sandbox is absolute or below /workspace. A directory that exists gets SRC into "
-                "it;\n"
-                "SRC/. stands for what is in SRC. An SRC that is a symbolic link stands for what it leads "
-                "to.",
+        .text = "A path in a sandbox is absolute or below /workspace. If DST is an existing "
+                "directory,\n"
+                "SRC is copied into it; SRC/. means the contents of SRC. If SRC is a symbolic link, its "
+                "target\nis copied.",
         .options = options,
         .n_options = ARRAY_LEN(options),
         .main = cp_main,

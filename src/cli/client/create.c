@@ -18,15 +18,18 @@ struct create_options {
 };
 
 static const struct cli_option options[] = {
-        {"ttl", "TIME", "remove it after so long", CLI_INTO(CLI_TIME, struct create_options, ttl_ms)},
-        {"idle", "TIME", "stop it when nothing ran in it for so long",
+        {"ttl", "TIME", "remove the sandbox after this time",
+         CLI_INTO(CLI_TIME, struct create_options, ttl_ms)},
+        {"idle", "TIME", "remove the sandbox when nothing ran in it for this time",
          CLI_INTO(CLI_TIME, struct create_options, idle_ms)},
-        {"workspace", "none|ro|rw", "what of the agent's directory is at /workspace",
+        {"workspace", "none|ro|rw", "mount the agent's directory at /workspace: not, read-only or writable",
          CLI_INTO(CLI_TEXT, struct create_options, workspace)},
-        {"agent", "NAME", "whose directory", CLI_INTO(CLI_TEXT, struct create_options, agent)},
-        {"metadata", "K=V", "a note, to find it by", CLI_INTO(CLI_LIST, struct create_options, metadata)},
+        {"agent", "NAME", "the agent that --workspace refers to",
+         CLI_INTO(CLI_TEXT, struct create_options, agent)},
+        {"metadata", "K=V", "a label; cella ls --metadata K=V finds it",
+         CLI_INTO(CLI_LIST, struct create_options, metadata)},
         API_NETWORK_OPTIONS(struct create_options),
-        {"image", "NAME", "its root file system: an image, or host, a view of this machine",
+        {"image", "NAME", "root file system: the name of an image, or host for a view of this machine",
          CLI_INTO(CLI_TEXT, struct create_options, image)},
         API_SOCKET_OPTION(struct create_options),
         API_JSON_OPTION(struct create_options),
@@ -109,8 +112,8 @@ static int create_main(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_create = {
         .name = "create",
         .usage = "[OPTIONS]",
-        .text = "Like all commands that talk to the daemon (cella serve), over its Unix socket: --socket, or "
-                "CELLA_SOCKET.\nCELLA_URL=http://127.0.0.1:7070 and CELLA_KEY=... reach it by TCP.",
+        .text = "All commands that talk to the daemon (cella serve) use its Unix socket: --socket or "
+                "CELLA_SOCKET.\nWith CELLA_URL=http://127.0.0.1:7070 and CELLA_KEY=... they use TCP.",
         .options = options,
         .n_options = ARRAY_LEN(options),
         .takes_limits = true,

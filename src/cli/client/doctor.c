@@ -25,7 +25,7 @@ struct doctor_options {
 };
 
 static const struct cli_option options[] = {
-        {"attack", NULL, "try to break out, in every way we know; each must fail",
+        {"attack", NULL, "try about a hundred attacks; each of them must fail",
          CLI_INTO(CLI_FLAG, struct doctor_options, attack)},
         API_SOCKET_OPTION(struct doctor_options),
 };
@@ -41,7 +41,7 @@ static const struct {
         {"uts", "its own host name"},
         {"cgroup", "limits on memory, processes, CPU"},
         {"seccomp", "an allowlist of system calls"},
-        {"landlock", "the file rules once more"},
+        {"landlock", "the file rules, enforced a second time"},
 };
 
 static bool has(const char *const *words, size_t n, const char *word)

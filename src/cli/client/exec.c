@@ -392,11 +392,12 @@ static int exec_main(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_exec = {
         .name = "exec",
         .usage = "[OPTIONS] SBX|- RUNTIME -c CODE [ARG...] | RUNTIME FILE [ARG...] | -- COMMAND [ARG...]",
-        .text = "SBX is the id of a sandbox; -: one that the daemon chooses; with --session or --agent it "
+        .text = "SBX is the id of a sandbox, or - to let the daemon choose one. With --session or --agent, "
+                "SBX "
                 "is\n"
-                "left out. Output comes as it is written; standard input, unless it is a terminal, is passed "
-                "on\n"
-                "whole. Exit status as of cella run. Ctrl-C cancels.",
+                "left out. Output is printed as it is written. Standard input is passed to the code unless "
+                "it is\n"
+                "a terminal. The exit status is that of cella run. Ctrl-C cancels the execution.",
         .options = options,
         .n_options = ARRAY_LEN(options),
         .takes_limits = true,

@@ -17,13 +17,14 @@ struct key_options {
 };
 
 static const struct cli_option options[] = {
-        {"capability", "NAME", "what it may: sandbox.exec, sandbox.manage, files, settings, audit...",
+        {"capability", "NAME", "what the key allows: sandbox.exec, sandbox.manage, files, settings, audit...",
          CLI_INTO(CLI_LIST, struct key_options, capabilities)},
-        {"secret", "NAME", "a secret that what it runs may have; '*': all",
+        {"secret", "NAME", "a secret that its executions may use; '*': all",
          CLI_INTO(CLI_LIST, struct key_options, secrets)},
-        {"tier", "TIER", "the highest network tier it may have (restricted)",
+        {"tier", "TIER", "the highest network tier that it may use (restricted)",
          CLI_INTO(CLI_TEXT, struct key_options, tier)},
-        {"sandboxes", "N", "so many at once", CLI_INTO(CLI_COUNT, struct key_options, sandboxes)},
+        {"sandboxes", "N", "how many sandboxes it may have at once",
+         CLI_INTO(CLI_COUNT, struct key_options, sandboxes)},
         API_SOCKET_OPTION(struct key_options),
         API_JSON_OPTION(struct key_options),
 };

@@ -16,7 +16,7 @@ struct ls_options {
 static const struct cli_option ls_table[] = {
         {"state", "STATE", "only those that are running, paused or stopped",
          CLI_INTO(CLI_TEXT, struct ls_options, state)},
-        {"metadata", "K=V", "only those with this note", CLI_INTO(CLI_LIST, struct ls_options, metadata)},
+        {"metadata", "K=V", "only those with this label", CLI_INTO(CLI_LIST, struct ls_options, metadata)},
         {"quiet", NULL, "print the ids only", CLI_INTO(CLI_FLAG, struct ls_options, quiet)},
         API_SOCKET_OPTION(struct ls_options),
         API_JSON_OPTION(struct ls_options),

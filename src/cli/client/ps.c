@@ -113,7 +113,7 @@ const struct cli_command cli_ps = {
 };
 
 static const struct cli_option kill_table[] = {
-        {"signal", "NAME", "what to send to a process: TERM, KILL, INT, 9... (TERM)",
+        {"signal", "NAME", "signal to send to a process: TERM, KILL, INT, 9... (TERM)",
          CLI_INTO(CLI_TEXT, struct ps_options, signal)},
         API_SOCKET_OPTION(struct ps_options),
 };

@@ -26,7 +26,7 @@ struct runtime_options {
 };
 
 static const struct cli_option table[] = {
-        {"image", "NAME", "only what this image has (host: this machine)",
+        {"image", "NAME", "only the runtimes of this image (host: this machine)",
          CLI_INTO(CLI_TEXT, struct runtime_options, image)},
         API_JSON_OPTION(struct runtime_options),
 };
@@ -192,9 +192,8 @@ static int runtime_main(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_runtime = {
         .name = "runtime",
         .usage = "ls [OPTIONS]",
-        .text = "A runtime that is not listed by its version may still be asked for by it: node22 is a node "
-                "that "
-                "says\nit is version 22.",
+        .text = "A version can be requested even if it is not listed: node22 is a node program that reports "
+                "version\n22.",
         .options = table,
         .n_options = ARRAY_LEN(table),
         .main = runtime_main,

@@ -307,11 +307,11 @@ static int secret_main(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_secret = {
         .name = "secret",
         .usage = "set NAME | ls | rm NAME",
-        .text = "set asks for the value without showing it, or reads it from standard input, less the "
-                "newline at\n"
-                "its end.  Code gets it by \"secrets\": {\"VARIABLE\": \"{{secret:NAME}}\"} in a request, "
-                "and it is shown\n"
-                "as *** in what the code says.  No command shows a value again.",
+        .text = "set asks for the value without showing it, or reads it from standard input without the last "
+                "newline.\n"
+                "A request passes it to code with \"secrets\": {\"VARIABLE\": \"{{secret:NAME}}\"}.  In the "
+                "output of\n"
+                "the code it is replaced by ***.  No command shows a value.",
         .options = options,
         .n_options = ARRAY_LEN(options),
         .main = secret_main,

@@ -192,8 +192,10 @@ static int settings_main(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_settings = {
         .name = "settings",
         .usage = "get [KEY] | set KEY VALUE",
-        .text = "KEY is dotted (limits.memory_bytes), VALUE is JSON or a bare word; sizes and times may have "
-                "their\nunits (512M, 30s), lists of domains commas between them, null puts the default back.",
+        .text = "KEY is a dotted name (limits.memory_bytes), VALUE is JSON or a plain word.  Sizes and times "
+                "may "
+                "have\nunits (512M, 30s); lists of domains may be separated by commas; null restores the "
+                "default.",
         .options = options,
         .n_options = ARRAY_LEN(options),
         .main = settings_main,

@@ -455,7 +455,8 @@ static int shell_main(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_shell = {
         .name = "shell",
         .usage = "SBX [-- COMMAND]",
-        .text = "The exit status is the shell's. Enter ~ . leaves, even when nothing answers any more.",
+        .text = "The exit status is that of the shell. Enter ~ . disconnects, even if the daemon does not "
+                "answer.",
         .options = options,
         .n_options = ARRAY_LEN(options),
         .main = shell_main,
