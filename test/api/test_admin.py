@@ -239,7 +239,7 @@ def a_second_daemon_on_the_same_state_is_refused(d):
 
 
 @test
-def sigterm_gives_what_runs_its_grace_time():
+def sigterm_gives_executions_their_grace_time():
     for number in (signal.SIGTERM, signal.SIGINT):
         with Daemon({"limits": {"grace_ms": 3000}}, name=f"state{number}") as d:
             s = d.sandbox()
@@ -270,7 +270,7 @@ def sigterm_gives_what_runs_its_grace_time():
 
 
 @test(settings={"limits": {"grace_ms": 500}})
-def one_that_ignores_sigterm_is_killed_after_the_grace_time(d):
+def code_that_ignores_sigterm_is_killed_after_the_grace_time(d):
     seconds = support.nonce_seconds()
     d.post("/v1/exec", {"runtime": "sh", "code": f"trap '' TERM; sleep {seconds}; sleep {seconds}", "detach": True}, 202)
     until(lambda: support.with_argument(seconds), 20, "the process")
@@ -282,7 +282,7 @@ def one_that_ignores_sigterm_is_killed_after_the_grace_time(d):
 
 
 @test(settings={"limits": {"grace_ms": 6000}})
-def nothing_new_while_it_stops(d):
+def a_stopping_daemon_starts_no_execution(d):
     seconds = support.nonce_seconds()
     d.post("/v1/exec", {"runtime": "sh", "code": f"trap '' TERM; sleep {seconds}; sleep {seconds}", "detach": True}, 202)
     until(lambda: support.with_argument(seconds), 20, "it to run")
@@ -318,7 +318,7 @@ def nothing_outlives_a_killed_daemon():
 
 
 @test
-def it_is_ready_soon():
+def the_daemon_is_ready_within_20_seconds_and_logs_json():
     begun = time.monotonic()
     with Daemon() as d:
         support.within(time.monotonic() - begun, 20, "the start")

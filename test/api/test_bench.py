@@ -114,14 +114,14 @@ def interrupt(number, after):
 
 
 @test(timeout=200, alone=True)
-def a_signal_ends_it_and_its_daemons():
+def a_signal_ends_bench_and_its_daemons():
     for after in (0.05, 0.4, 1.5, 4):
         interrupt(signal.SIGINT, after)
     interrupt(signal.SIGTERM, 1)
 
 
 @test(timeout=60, alone=True)
-def its_daemons_do_not_outlive_it():
+def daemons_of_bench_end_when_bench_is_killed():
     before = directories()
     process = spawn("bench", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     until(lambda: directories() - before, 20, "a daemon's directory")

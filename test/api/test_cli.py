@@ -45,7 +45,7 @@ def against(handler, *args, **kwargs):
 
 
 @test
-def no_daemon_says_how_to_start_one():
+def a_missing_daemon_gives_a_hint_to_start_it():
     r = cella(["ls", "--socket", os.path.join(os.getcwd(), "nobody.sock")])
     refused(r, 125, "no daemon at", "nobody.sock", "cella serve")
 
@@ -73,7 +73,7 @@ def tcp_with_a_key_is_used():
 
 
 @test
-def urls_that_are_none_are_usage_errors():
+def invalid_urls_are_usage_errors():
     for url in ("https://127.0.0.1:1", "http://", "http://example.com:1", "http://127.0.0.1:0", "http://[::1", "127.0.0.1:1"):
         refused(cella(["ls"], env={**os.environ, "CELLA_URL": url}), 2, "CELLA_URL")
 
@@ -263,7 +263,7 @@ def create_sends_nothing_that_was_not_asked_for():
 
 
 @test
-def create_refuses_what_is_wrong_by_itself():
+def create_refuses_invalid_options_without_a_request():
     for words in (["--ttl", "soon"], ["--metadata", "novalue"], ["--memory", "1"], ["--memroy", "1G"], ["word"]):
         r, requests = against(answer({"id": SBX}), "create", *words)
         refused(r, 2)
@@ -299,7 +299,7 @@ def exec_takes_text_events_too():
 
 
 @test
-def exec_passes_output_on_as_it_comes():
+def exec_prints_output_before_the_program_ends():
     go_on = threading.Event()
 
     def slowly(request, connection):
@@ -317,7 +317,7 @@ def exec_passes_output_on_as_it_comes():
 
 
 @test
-def exec_exit_status_shows_why_it_ended():
+def exec_exit_status_shows_why_the_program_ended():
     cases = [("timeout", 143, 124), ("memory_limit", 137, 137), ("signaled", 139, 139), ("cpu_limit", 137, 137),
              ("exited", 255, 255), ("interrupted", None, 125), ("exited", "junk", 125), ("exited", 99999, 125)]
     for status, code, expected in cases:
@@ -363,7 +363,7 @@ def exec_refuses_code_that_json_cannot_carry():
 
 
 @test
-def exec_without_a_sandbox_chooses_one():
+def exec_without_a_sandbox_uses_a_fresh_one_or_a_session():
     cases = [(["-"], {}), (["--session", "s"], {"session": "s"}), (["--agent", "a", "--workspace", "rw"], {"agent": "a", "workspace": "rw"}),
              (["--scope", "shared", "-"], {"scope": "shared"}), (["-", "--session", "s"], {"session": "s"})]
     for words, fields in cases:
@@ -497,7 +497,7 @@ def ls_prints_a_table_that_is_safe():
 
 
 @test
-def rm_removes_all_it_can():
+def rm_continues_after_a_sandbox_that_cannot_be_removed():
     def some(request, connection):
         return error(404, "not_found", "no such sandbox") if request.path.endswith("x") else head(204)
 
@@ -614,7 +614,7 @@ def logs_do_not_run_in_circles():
 
 
 @test
-def logs_show_one_whole_and_safe():
+def logs_show_an_execution_in_full_without_control_characters():
     one = {"id": EXE, "status": "exited", "usage": {"cpu_ms": 1.5}, "code": "line 1\nline \x1b2\n", "stdout": "x\n\ty\x07\n", "session": None}
     r, requests = against(answer(one), "logs", EXE)
     same(requests[0].path, f"/v1/executions/{EXE}", "path")
@@ -642,7 +642,7 @@ def logs_verify_shows_the_verdict():
 
 
 @test
-def logs_follow_shows_what_is_new_once():
+def logs_follow_shows_each_execution_once():
     rows = [{"id": "exe_1", "status": "exited", "started": "2026-11-15T05:00:00Z"}]
     with Fake(lambda request, connection: answer({"executions": rows, "cursor": None})) as server:
         p = spawn("logs", "--follow", env=server.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
@@ -726,7 +726,7 @@ def cp_takes_a_file_out_of_a_sandbox():
 
 
 @test
-def cp_that_breaks_off_leaves_what_was_there():
+def cp_that_breaks_off_keeps_the_old_file():
     with open("f", "w") as f:
         f.write("old")
 
@@ -758,7 +758,7 @@ def cp_that_is_interrupted_leaves_nothing():
 
 
 @test
-def cp_of_what_is_not_there_is_an_error():
+def cp_of_a_missing_file_is_an_error():
     refused(against(sandbox_with({}), "cp", f"{SBX}:/f", "f")[0], 125, "no such file: /f")
     refused(against(sandbox_with({}), "cp", "missing", f"{SBX}:/f")[0], 2, "missing")
     for words in (["a", "b"], [f"{SBX}:a", f"{SBX}:b"], ["a"], ["a", "b", "c"], ["sbx_!:a", "b"]):
@@ -1421,7 +1421,7 @@ def real_files_go_there_and_back():
 
 
 @test
-def real_copies_out_of_a_sandbox_that_attacks_them():
+def real_cp_out_of_a_hostile_sandbox_stays_in_its_directory():
     os.mkdir("victim")
     victim = os.getcwd() + "/victim"
     with Daemon(tcp=False) as d:

@@ -107,7 +107,7 @@ def the_usage_of_a_short_run_is_counted(d, s):
 
 
 @test(settings=PATIENT)
-def python_keeps_what_was_made(d, s):
+def python_state_persists_between_runs(d, s):
     c = context(d, s, "python")
     ok(run(d, c, "import json, os\ndef f(n):\n    return n * k\nk = 3\nclass A: pass\na = A(); a.x = [1]"))
     ok(run(d, c, "os.mkdir('sub'); os.chdir('sub'); os.environ['COLOUR'] = 'red'; a.x.append(2)"))
@@ -120,7 +120,7 @@ def python_keeps_what_was_made(d, s):
 
 
 @test(settings=PATIENT)
-def node_keeps_what_was_made(d):
+def node_state_persists_between_runs(d):
     c = context(d, d.sandbox(), "node")
     ok(run(d, c, "const fs = require('fs'); let n = 3; function f(x) { return x * n }; class A { y = 1 }; var o = new A()"))
     ok(run(d, c, "fs.mkdirSync('sub'); process.chdir('sub'); process.env.COLOUR = 'red'; o.y++; n = 4"))
@@ -135,7 +135,7 @@ def node_keeps_what_was_made(d):
 
 
 @test(settings=PATIENT)
-def bash_keeps_what_was_made(d):
+def bash_state_persists_between_runs(d):
     c = context(d, d.sandbox(), "bash")
     ok(run(d, c, "x=1; arr=(a b c); f() { echo f$1; }; export COLOUR=red; mkdir sub; cd sub; shopt -s nullglob"))
     r = run(d, c, "echo $x ${arr[1]} $(f 2); pwd; sh -c 'echo $COLOUR'; false")
@@ -178,7 +178,7 @@ def several_contexts_have_each_their_own_state(d, s):
 
 
 @test(settings=PATIENT)
-def no_more_than_sixteen(d):
+def a_sandbox_has_at_most_sixteen_contexts(d):
     s = d.sandbox(limits={"processes": 200})
     contexts = [context(d, s, "bash") for _ in range(16)]
     d.refused("over_capacity", "POST", f"/v1/sandboxes/{s}/contexts", {"runtime": "bash"}, "16")
@@ -214,7 +214,7 @@ def bad_requests(d, s):
 
 
 @test(settings=PATIENT)
-def keys_and_what_they_may(d):
+def a_context_is_visible_only_to_its_key(d):
     a = d.new_key("a", capabilities=["sandbox.exec", "sandbox.manage"])
     b = d.new_key("b", capabilities=["sandbox.exec", "sandbox.manage"])
     looks = d.new_key("c", capabilities=["audit"])
@@ -235,7 +235,7 @@ def keys_and_what_they_may(d):
 
 
 @test(settings=PATIENT)
-def interrupted_it_lives_on(d, s):
+def a_context_keeps_its_state_after_an_interrupt(d, s):
     loops = {
         "python3": ("while True: pass", "x"),
         "node": ("while (true) {}", "x"),
@@ -350,7 +350,7 @@ def a_context_that_dies_between_runs(d, c):
 
 
 @test(settings=PATIENT)
-def restarted_it_has_the_same_name_and_nothing_else(d, s, c):
+def a_restarted_context_keeps_its_id_and_loses_its_state(d, s, c):
     ok(run(d, c, "import subprocess; x = 1; p = subprocess.Popen(['sleep', '1234'])"))
     beside = Beside(d, c, "while True: pass")
     made = d.post(c + "/restart", b"")
@@ -363,7 +363,7 @@ def restarted_it_has_the_same_name_and_nothing_else(d, s, c):
 
 
 @test(settings=PATIENT)
-def one_run_at_a_time(d, c):
+def a_context_refuses_a_second_run_meanwhile(d, c):
     ok(run(d, c, "import time\nstop = False"))
     beside = Beside(d, c, "while not stop: time.sleep(0.01)")
     running = d.get(c)["execution"]
@@ -629,7 +629,7 @@ def an_idle_context_does_not_keep_its_sandbox(d):
 
 
 @test(users=("root",), settings=PATIENT)
-def paused_its_clocks_stand_still(d, s, c):
+def pausing_a_sandbox_stops_the_timeout_of_a_run(d, s, c):
     beside = Beside(d, c, "import time\nend = time.monotonic() + 0.5\nwhile time.monotonic() < end: pass\n'through'", timeout_ms=6000)
     d.post(f"/v1/sandboxes/{s}/pause", b"")
     d.refused("invalid_request", "POST", c + "/run", {"code": "1"}, "paused")

@@ -40,7 +40,7 @@ def no_time_limit_ends_an_idle_shell(d, c):
 
 
 @test(settings=PATIENT)
-def interrupted_while_it_ends(d, c):
+def an_interrupt_during_exit_keeps_the_state(d, c):
     run(d, c, "x=1; exit 1")
     for i in range(60):
         results = []

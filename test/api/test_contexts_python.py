@@ -40,7 +40,7 @@ def output_that_a_thread_displays_after_the_run_is_printed(d, c):
 
 
 @test(settings=PATIENT)
-def threads_that_show_without_end(d, c):
+def threads_that_display_endlessly_do_not_block_runs(d, c):
     ok(run(d, c, "import threading\ngo = True\ndef work():\n    while go: display(1)\n"
                  "threads = [threading.Thread(target=work) for _ in range(2)]\nfor t in threads: t.start()"))  # fmt: skip
     for i in range(30):
@@ -70,7 +70,7 @@ def many_threads_show_no_more_than_there_is_room_for(d):
 
 
 @test(settings=PATIENT)
-def a_child_born_while_it_shows_something(d, c):
+def children_forked_during_display_end_without_a_deadlock(d, c):
     """It has no socket, and no thread that would release the locks of the others."""
     code = (
         "import os, sys, threading\nsys.setswitchinterval(1e-5)\n"
@@ -130,7 +130,7 @@ def json_is_json(d, c):
 
 
 @test(settings=PATIENT)
-def an_interrupt_of_its_own_is_an_error(d, s, c):
+def an_interrupt_raised_by_the_code_is_an_error(d, s, c):
     r = run(d, c, "raise KeyboardInterrupt('mine')")
     same(error(r), ("KeyboardInterrupt", "mine"), "error")
     ensure("line 1" in r["error"]["traceback"], "traceback", r)

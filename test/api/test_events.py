@@ -70,7 +70,7 @@ def events_as_base64(d):
 
 
 @test
-def everything_streams_even_what_is_not_kept(d):
+def all_output_is_streamed_beyond_the_output_limit(d):
     body = {"runtime": "sh", "code": "head -c 3000000 /dev/zero | tr '\\0' x", "limits": {"output_bytes": 1000}}
     with d.events("POST", "/v1/exec", body) as e:
         got, end = e.text()
@@ -86,7 +86,7 @@ def a_refusal_before_the_start_has_a_status(d):
 
 
 @test
-def a_client_that_goes_away_cancels_unless_it_said_detach(d, s):
+def a_client_that_leaves_cancels_its_execution_unless_detached(d, s):
     for target in ("/v1/exec", f"/v1/sandboxes/{s}/exec"):
         seconds = support.nonce_seconds()
         e = d.events("POST", target, {"runtime": "sh", "code": f"echo on; sleep {seconds}; echo off"})

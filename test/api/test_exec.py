@@ -226,7 +226,7 @@ def statuses_of_limits_that_need_control_groups(d):
 
 
 @test
-def every_one_shot_is_fresh(d):
+def every_execution_without_a_session_gets_a_fresh_sandbox(d):
     a = d.exec("sh", "echo a > f; ls")
     b = d.exec("sh", "ls")
     same((a["stdout"], b["stdout"]), ("f\n", ""), "stdout")

@@ -136,7 +136,7 @@ def migration_runs_in_a_database_container(d):
 
 
 @test(users=("user",))
-def command_gets_what_the_call_gives_it(d):
+def command_gets_env_files_stdin_and_limits_of_the_call(d):
     version = with_python(d)
     same(docker(d, command="echo $((6*7)) $A; cat; cat f; pwd", env={"A": "x y"}, files={"f": "file\n"}, stdin="in\n")["stdout"],
          "42 x y\nin\nfile\n/workspace\n", "a command line")  # fmt: skip
@@ -190,7 +190,7 @@ def allows(registry):
 
 
 @test(users=("root",))
-def image_is_pulled_when_it_is_asked_for():
+def missing_image_is_pulled_from_an_allowed_registry():
     image = shell_image(Cmd=["sh", "-c", "echo its own $WHO"])
     with registry_fake.Fake({"team/tool:2": image}) as registry, Daemon(settings=allows(registry)) as d:
         name = f"{registry.host}/team/tool:2"
@@ -228,7 +228,7 @@ def a_client_that_leaves_during_a_pull_leaves_nothing():
 
 
 @test(users=("user",), settings={"images": {"pull": "never"}})
-def agents_reach_it_over_mcp(d):
+def execute_docker_works_over_mcp(d):
     with_python(d)
     for c in (Http(d), Modern(d)):
         r = c.tool("execute_docker", image="snake:1", command="python3 -c 'print(6*7)'; exit 3")

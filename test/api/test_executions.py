@@ -13,7 +13,7 @@ from support import ensure, same, test, until
 
 
 @test
-def one_execution_whole(d):
+def an_execution_is_returned_with_all_its_fields(d):
     r = d.exec("sh", "echo out; echo err >&2; exit 3", session="s")
     row = d.get(f"/v1/executions/{r['id']}")
     for name in ("id", "sandbox", "runtime", "status", "exit_code", "stdout", "stderr", "stdout_bytes", "stderr_bytes"):
@@ -74,7 +74,7 @@ def an_execution_cancelled_in_the_queue_is_found(d):
 
 
 @test
-def running_ones_and_cancel(d):
+def running_executions_are_listed_and_cancelled(d):
     s, other = d.sandbox(), d.sandbox()
     p = d.post(f"/v1/sandboxes/{s}/exec", {"runtime": "sh", "code": "echo on; trap 'echo term' TERM; sleep 100", "detach": True}, 202)
     q = d.post("/v1/exec", {"runtime": "sh", "code": "sleep 100", "detach": True}, 202)
@@ -111,7 +111,7 @@ def the_log_outlives_the_daemon(d):
 
 
 @test
-def verify_finds_what_was_changed(d):
+def verify_finds_changed_rows(d):
     for i in range(5):
         d.exec("sh", f"echo {i}")
     v = d.get("/v1/executions/verify")

@@ -180,7 +180,7 @@ def reclaiming_ends_nothing_that_is_in_use(d):
 
 
 @test(settings={**ROOM, "sandboxes": {"max": 12, "queue_timeout_ms": 60000}})
-def a_session_that_becomes_idle_is_reclaimed_for_one_that_waits(d):
+def a_session_that_becomes_idle_is_reclaimed_for_a_waiting_request(d):
     large, other = d.new_key("large")["key"], d.new_key("other")["key"]
     for i in range(3):
         d.exec("sh", "true", session=f"s{i}", key=large)
@@ -203,7 +203,7 @@ def a_session_that_becomes_idle_is_reclaimed_for_one_that_waits(d):
 
 
 @test(settings={**ROOM, "sandboxes": {"max": 12, "queue_timeout_ms": 300}})
-def a_caller_gives_up_nothing_for_one_that_has_as_much(d):
+def sessions_are_not_reclaimed_for_a_caller_with_an_equal_share(d):
     a, b = d.new_key("a")["key"], d.new_key("b")["key"]
     for i in range(2):
         d.exec("sh", "true", session=f"s{i}", key=a)

@@ -155,7 +155,7 @@ def any_time_of_a_file_is_shown(d, s):
 
 
 @test
-def errors_have_words_whatever_they_quote(d, s):
+def errors_that_quote_invalid_utf8_have_a_message(d, s):
     for n in range(66, 74):
         a = d.refused("not_found", "GET", d.file(s, "/workspace/" + "x" * (n % 2) + "é" * n))
         ensure("/workspace/" in a.json()["error"]["message"], "the message", a)
@@ -392,7 +392,7 @@ def changes_come_as_events(d, s):
 
 
 @test
-def files_of_a_stopped_session_wake_it(d):
+def a_file_request_wakes_a_stopped_session(d):
     s = d.exec("sh", "echo x > f", session="s")["sandbox"]
     d.restart()
     same(d.get(f"/v1/sandboxes/{s}")["state"], "stopped", "state")

@@ -79,7 +79,7 @@ def an_image_is_pulled_listed_inspected_and_removed():
 
 
 @test
-def called_wrongly_it_says_how():
+def wrong_arguments_of_cella_image_are_usage_errors():
     prepare()
     for words, part in ((["pull"], "takes REF"), (["pull", "a", "b"], "takes REF"), (["pull", "UPPER"], "UPPER"), (["pull", "x", "--platform", "arm64"], "linux/arm64"), (["pul", "x"], "did you mean 'cella image pull'"),
                         (["import"], "takes FILE"), (["import", "missing.tar"], "missing.tar"), (["import", "/"], "is a directory"), (["rm"], "takes NAME"), (["ls", "x"], "no words"), (["inspect"], "takes NAME"),
@@ -173,7 +173,7 @@ def lines_drawn(text):
 
 
 @test
-def on_a_terminal_there_are_bars_that_fit_it_and_go():
+def progress_bars_fit_the_terminal_and_are_erased():
     prepare()
     t = Terminal("pull", "x/paced", columns=100)
     t.read(lambda s: "#" in s and "/s" in s)
@@ -307,7 +307,7 @@ say done
 
 
 @test
-def bootstrap_imports_what_mmdebstrap_makes():
+def bootstrap_imports_the_archive_of_mmdebstrap():
     prepare(fake=False)
     os.mkdir("bin")
     support.write("bin/mmdebstrap", MMDEBSTRAP, 0o755)

@@ -239,7 +239,7 @@ def key_of(d, name, *may):
 
 
 @test
-def one_key_cannot_have_all_places():
+def one_key_has_at_most_16_image_jobs():
     install()
     with Daemon(settings=ANY) as d:
         store, key, other = Store(d), key_of(d, "many", "images"), key_of(d, "other", "images")

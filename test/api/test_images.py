@@ -146,7 +146,7 @@ def the_settings_image_is_the_standard(d):
 
 
 @test(users=["root"], settings={"pools": []})
-def a_name_that_means_another_image_means_it_at_once(d):
+def a_renamed_image_is_used_by_new_executions_at_once(d):
     one = image_of(d)
     same(command(d, "cat", "/etc/mark"), "tiny\n", "the first")
     s = d.sandbox(image="tiny")
@@ -158,7 +158,7 @@ def a_name_that_means_another_image_means_it_at_once(d):
 
 
 @test(users=["root"], settings={"pools": []})
-def removed_under_a_sandbox_it_stays_usable_there(d):
+def an_image_removed_under_a_sandbox_stays_usable_there(d):
     image = image_of(d)
     s = d.sandbox(image="tiny")
     d.exec("sh", "true", s)

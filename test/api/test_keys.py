@@ -237,7 +237,7 @@ def the_socket_is_the_owners(d):
 
 
 @test
-def it_listens_to_the_network_only_with_keys():
+def the_daemon_listens_to_the_network_only_with_keys():
     d = Daemon(start=False)
     port = d.port
     d.args = ["--listen", f"0.0.0.0:{port}"]

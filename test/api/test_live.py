@@ -42,7 +42,7 @@ class Watch:
 
 
 @test(users=["root"])  # who has control groups, for pausing and for usage
-def watchers_hear_of_sandboxes_as_they_change(d):
+def watchers_get_an_event_for_each_change_of_a_sandbox(d):
     before = d.sandbox()
     with Watch(d) as w:
         first = w.wait("sandboxes", "the list")
@@ -63,7 +63,7 @@ def watchers_hear_of_sandboxes_as_they_change(d):
 
 
 @test
-def watchers_hear_of_rates_and_of_executions_that_end(d):
+def watchers_get_rates_and_ended_executions(d):
     with Watch(d, "?topics=monitor,executions") as w, Watch(d, "?topics=executions&status=signaled,timeout&text=NEEDLE") as some:
         w.wait("snapshot", "a snapshot")
         for _ in range(20):
@@ -85,7 +85,7 @@ def watchers_hear_of_rates_and_of_executions_that_end(d):
 
 
 @test
-def a_key_hears_of_its_own_only(d):
+def a_watching_key_gets_events_of_its_own_sandboxes_only(d):
     own = d.new_key("own", capabilities=["sandbox.exec", "sandbox.manage"])["key"]
     other = d.new_key("other", capabilities=["sandbox.exec", "sandbox.manage"])["key"]
     auditor = d.new_key("auditor", capabilities=["audit"])["key"]
@@ -105,7 +105,7 @@ def a_key_hears_of_its_own_only(d):
 
 
 @test
-def events_end_with_the_right_to_them(d):
+def events_end_when_the_key_is_removed_or_becomes_required(d):
     with Watch(d) as w:
         w.wait("snapshot", "a snapshot")
         key = d.new_key("k")
@@ -117,7 +117,7 @@ def events_end_with_the_right_to_them(d):
 
 
 @test
-def watchers_are_bounded_and_a_slow_one_delays_no_other(d):
+def the_number_of_watchers_is_bounded_and_a_slow_one_delays_no_other(d):
     slow = d.socket()
     slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     slow.sendall(f"GET /v1/events?topics=monitor,executions HTTP/1.1\r\nHost: 127.0.0.1:{d.port}\r\n\r\n".encode())
@@ -145,7 +145,7 @@ def watchers_are_bounded_and_a_slow_one_delays_no_other(d):
 
 
 @test(users=["root"], settings={"pools": []})  # who may see what the server reads
-def nothing_is_computed_without_a_watcher(d):
+def the_server_reads_no_figures_without_a_watcher(d):
     server = d.server_pid()
 
     def reads(seconds):
@@ -262,7 +262,7 @@ def a_file_that_changed_meanwhile_is_not_overwritten(d, s):
 
 
 @test
-def a_key_that_is_removed_takes_what_lasts_with_it(d):
+def removing_a_key_closes_its_terminals_watches_and_streams(d):
     other = d.new_key("other", capabilities=["sandbox.exec", "sandbox.manage", "files"])
     k = d.new_key("k", capabilities=["sandbox.exec", "sandbox.manage", "files"])
     s, theirs = d.sandbox(key=k["key"]), d.sandbox(key=other["key"])

@@ -49,7 +49,7 @@ def the_newer_revision_needs_no_beginning(d):
 
 
 @test
-def tools_are_listed_for_both(d):
+def tools_are_listed_in_both_revisions(d):
     for c in both(d):
         r = c.ask("tools/list")
         same([t["name"] for t in r["tools"]], NAMES, "tools")
@@ -99,7 +99,7 @@ def errors_of_tools_are_results(d):
 
 
 @test
-def calls_that_are_none_are_protocol_errors(d):
+def invalid_calls_are_protocol_errors(d):
     for c in both(d):
         for params in ({"name": "nothing"}, {"name": "sandbox.exec", "arguments": []}, {"name": 5}, {}, {"name": "a\0b"}):
             if isinstance(c, Modern) and params.get("name") == "a\0b":
@@ -428,7 +428,7 @@ def resources_come_in_pages(d):
 
 
 @test
-def resources_are_shown_to_whom_they_belong(d):
+def resources_are_shown_to_their_owner_only(d):
     one, two = (d.new_key(n, capabilities=["sandbox.exec", "files"])["key"] for n in "ab")
     poor = d.new_key("c", capabilities=["sandbox.exec"])["key"]
     mine, theirs, none = Http(d, key=one), Http(d, key=two), Http(d, key=poor)
@@ -478,7 +478,7 @@ def violations_are_log_messages_of_level_warning(d):
 
 
 @test
-def lists_of_one_page_know_no_cursor(d):
+def lists_of_one_page_refuse_a_cursor(d):
     for c in both(d):
         for method in ("tools/list", "prompts/list", "resources/templates/list"):
             code, message = c.error(method, {"cursor": "x"})
@@ -518,7 +518,7 @@ def invalid_messages_are_refused(d):
 
 
 @test
-def batches_are_for_the_one_revision_that_has_them(d):
+def batches_are_accepted_in_revision_2025_03_26_only(d):
     ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     for c in (Http(d), Http(d, "2025-06-18")):
         same(c.post([ping]).json()["error"]["code"], -32600, c.version)

@@ -31,7 +31,7 @@ def nothing_is_left(tree, seconds=20):
 
 
 @test
-def it_needs_no_daemon():
+def cella_mcp_needs_no_daemon():
     with Stdio() as c:
         hello = c.ask("initialize", HELLO)
         same((hello["protocolVersion"], hello["serverInfo"]["name"]), ("2025-11-25", "cella"), "hello")
@@ -48,7 +48,7 @@ def it_needs_no_daemon():
 
 
 @test
-def both_eras_on_one_stream():
+def both_revisions_work_on_one_stream():
     with Stdio() as c:
         r = c.ask("server/discover", {"_meta": meta()})
         same(r["resultType"], "complete", "the newer one first, as its clients do")
@@ -124,7 +124,7 @@ def batches_on_standard_streams():
 
 
 @test
-def it_ends_with_whoever_started_it():
+def cella_mcp_ends_all_its_processes_on_a_signal():
     """By a signal to end, or killed."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL):
         c = Stdio()
@@ -139,7 +139,7 @@ def it_ends_with_whoever_started_it():
 
 
 @test
-def it_ends_when_its_client_is_gone():
+def cella_mcp_ends_when_its_client_has_closed_the_pipes():
     call = {"name": "execute_shell", "arguments": {"command": "echo begun; sleep 600"}, "_meta": {"progressToken": 1}}
     theirs, ours = os.pipe()
     p = support.spawn("mcp", stdin=subprocess.PIPE, stdout=ours, stderr=subprocess.DEVNULL)
@@ -182,7 +182,7 @@ def leftovers_of_a_run_killed_with_its_keeper_are_removed():
 
 
 @test
-def it_can_keep_things():
+def cella_mcp_keeps_sessions_in_a_given_state_directory():
     state = os.path.join(support.home, "kept")
     for _ in range(2):
         with Stdio("--state", state) as c:
@@ -192,7 +192,7 @@ def it_can_keep_things():
 
 
 @test
-def settings_and_mistakes():
+def cella_mcp_reads_settings_and_refuses_wrong_arguments():
     settings = support.write("settings.json", json.dumps({"limits": {"timeout_ms": 300}, "pools": []}))
     with Stdio("--settings", str(settings or "settings.json")) as c:
         r = c.ask("tools/call", {"name": "execute_shell", "arguments": {"command": "sleep 5"}})

@@ -108,7 +108,7 @@ def the_reported_isolation_is_the_actual_one(d):
 
 
 @test(settings={"mode": "off"})
-def a_workspace_is_private_and_goes(d):
+def a_host_workspace_is_private_and_removed_after_the_run(d):
     word = support.nonce_seconds()
     r = run(d, f"open('kept', 'w').write('{word}')\nprint(__import__('os').listdir('.'))")
     same([f["path"] for f in r["files"]], ["kept"], "files")
@@ -148,7 +148,7 @@ def limits_hold_on_the_host(d):
 
 
 @test(settings={"mode": "off"})
-def the_daemons_end_ends_what_runs_there(d):
+def the_end_of_the_daemon_ends_code_on_the_host(d):
     for how in ("keeper", "server"):
         word = support.nonce_seconds()
         d.post("/v1/exec", {"runtime": "sh", "code": f"setsid sleep {word} & sleep {word}", "detach": True}, 202)
@@ -180,7 +180,7 @@ def the_mode_needs_the_right_to_change_settings(d):
 
 
 @test(settings={"mode": "off"})
-def secrets_and_streams_work_there_too(d):
+def secrets_and_streams_work_on_the_host(d):
     d.ok("PUT", "/v1/secrets/token", {"value": "host-side-value"}, 201)
     body = {"runtime": "sh", "code": "echo $TOKEN; cat", "stdin": "in", "secrets": {"TOKEN": "token"}}
     same(d.post("/v1/exec", body)["stdout"], "***\nin", "output")

@@ -172,28 +172,28 @@ def nothing_is_left(ways):
 
 
 @test(timeout=180)
-def of_files_nothing_is_left():
+def files_of_a_sandbox_are_not_in_the_next():
     nothing_is_left(FILES)
 
 
 @test(timeout=180)
-def of_files_without_a_name_nothing_is_left():
+def unlinked_files_of_a_sandbox_are_not_in_the_next():
     """They change no directory."""
     nothing_is_left(WITHOUT_NAMES)
 
 
 @test(timeout=180)
-def of_the_attributes_of_a_directory_nothing_is_left():
+def attributes_of_directories_are_not_in_the_next_sandbox():
     nothing_is_left(ATTRIBUTES)
 
 
 @test(timeout=180)
-def of_locks_and_open_directories_nothing_is_left():
+def locks_and_open_directories_are_not_in_the_next_sandbox():
     nothing_is_left(HELD)
 
 
 @test(timeout=180)
-def of_processes_that_write_late_nothing_is_left():
+def writes_of_late_processes_are_not_in_the_next_sandbox():
     nothing_is_left(LATE)
 
 
@@ -215,7 +215,7 @@ def ask(d, code):
 
 
 @test(timeout=120)
-def of_ipc_objects_nothing_is_left(d):
+def ipc_objects_are_not_in_the_next_sandbox(d):
     new = ask(d, IPC_LOOK)
     ensure(new.startswith("shm 0\nsem 0\nmsg 0\nENOENT ENOENT ENOENT\nENOSYS ENOSYS\n"), "what is in a new one", new)
     for what, code in MADE.items():

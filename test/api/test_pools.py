@@ -140,7 +140,7 @@ def hits_and_misses_are_counted(d):
 
 
 @test
-def it_is_filled_up_again(d):
+def a_pool_is_refilled_after_executions(d):
     configure(d, {**PYTHON, "size": 3}, SHELL)
     full(d)
     for _ in range(3):
@@ -218,7 +218,7 @@ def each_sandbox_is_used_once_and_nothing_is_left_for_the_next(d):
 
 
 @test
-def nothing_can_be_left_on_the_interpreters_program(d):
+def code_cannot_mark_the_interpreters_program_for_the_next_sandbox(d):
     """What /proc/self/exe leads to is an inode, too: with a mode, times and attributes."""
     mark = (
         "import os\n"
@@ -253,14 +253,14 @@ def code_that_exits_with_any_number_runs_once(d):
 
 
 @test(settings={"pools": [PYTHON, SHELL]})
-def a_path_without_the_interpreter_is_reported_even_if_a_pooled_one_waits(d):
+def a_path_without_the_interpreter_is_reported_even_if_a_pool_has_it(d):
     for runtime in ("python3", "sh"):
         full(d, runtime)
         d.refused("runtime_not_found", "POST", "/v1/exec", {"runtime": runtime, "code": "exit", "env": {"PATH": "/nonexistent"}})
 
 
 @test
-def settings_keep_what_is_the_same_and_drop_the_rest(d):
+def new_settings_keep_pool_members_that_still_fit(d):
     configure(d, {**PYTHON, "size": 3})
     full(d)
     until(lambda: len(members(d)) == 3, 20, "the end of who made the template")
@@ -286,7 +286,7 @@ def settings_keep_what_is_the_same_and_drop_the_rest(d):
 
 
 @test
-def a_pool_that_is_made_smaller_while_it_fills_ends_at_its_size(d):
+def a_pool_made_smaller_during_filling_ends_at_its_size(d):
     for _ in range(10):
         configure(d, {**SHELL, "size": 8})
         configure(d, {**SHELL, "size": 0})
@@ -374,7 +374,7 @@ def functions_of_libraries_are_looked_up_once_for_all_that_are_restored(d):
 
 
 @test(settings={"pools": [{**PYTHON, "preload": ["multiprocessing.heap"]}]})
-def libraries_know_that_they_are_in_another_process_than_the_one_that_imported_them(d):
+def libraries_notice_that_a_restored_process_has_another_pid(d):
     """This one notes its number and looks at it, as those in C do that have threads; without, numexpr waits for threads that are not there."""
     code = "import os, multiprocessing.heap as h\nprint(os.getpid(), h.BufferWrapper._heap._lastpid)\nh.BufferWrapper(9)\nprint(h.BufferWrapper._heap._lastpid)"
     own, noted, then = map(int, pooled(d, "python3", code)["stdout"].split())
@@ -382,7 +382,7 @@ def libraries_know_that_they_are_in_another_process_than_the_one_that_imported_t
 
 
 @test
-def time_output_and_memory_are_limited_in_a_pooled_one(d):
+def time_output_and_memory_are_limited_in_pooled_executions(d):
     configure(d, PYTHON, SHELL)
     r = begun(pooled(d, "python3", "import time; print('a', flush=True); time.sleep(30)", timeout_ms=2000, limits={"grace_ms": 0}))
     same((r["status"], r["timed_out"], r["stdout"]), ("timeout", True, "a\n"), "time")
@@ -418,7 +418,7 @@ def an_execution_may_have_less_cpu_time_than_its_pool(d):
 
 
 @test
-def cancelled_detached_and_streamed_ones(d):
+def pooled_executions_can_be_cancelled_detached_and_streamed(d):
     configure(d, {**PYTHON, "size": 3}, SHELL)
     full(d)
     with d.events("POST", "/v1/exec", {"runtime": "python3", "code": "import time\nprint('go', flush=True); time.sleep(30)"}) as events:
@@ -487,7 +487,7 @@ def members_give_way_to_requests(d):
 
 
 @test(settings={"sandboxes": {"queue_timeout_ms": 300}})
-def a_keys_quota_counts_pooled_ones(d):
+def a_keys_quota_counts_pooled_executions(d):
     configure(d, {**SHELL, "size": 4})
     full(d, "sh")
     d.key = d.new_key(sandboxes_max=1)["key"]

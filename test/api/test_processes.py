@@ -50,7 +50,7 @@ def a_background_process_from_start_to_end(d, s):
 
 
 @test
-def signals_reach_it(d, s):
+def signals_reach_a_background_process(d, s):
     p = start(d, s, "trap 'echo usr1' USR1; trap 'echo int; exit 3' INT; echo ready; while :; do sleep 0.05; done")
 
     def says(text):
@@ -155,7 +155,7 @@ def too_much_unread_input_is_429(d, s):
 
 
 @test
-def a_terminal_is_one():
+def a_terminal_has_a_size_a_tty_and_an_echo():
     with Daemon() as d:
         s = d.sandbox()
         with d.websocket(f"/v1/sandboxes/{s}/terminal?cols=90&rows=20&command=sh") as w:

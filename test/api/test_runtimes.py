@@ -99,7 +99,7 @@ def runtime_is_in_the_image_that_the_settings_name():
 
 
 @test(users=("root",))
-def version_without_a_name_of_its_own_is_the_program_that_says_it(d):
+def a_runtime_version_is_found_by_the_version_a_program_prints(d):
     put_image(d, "n22", {"/usr/local/bin/node": shows("v22.3.0", "node")})
     put_image(d, "n18", {"/usr/local/bin/node": shows("v18.3.0", "old"), "/opt/node": shows("v22.0.0", "listed")},
               {"node22": "/opt/node"})  # fmt: skip
@@ -112,7 +112,7 @@ def version_without_a_name_of_its_own_is_the_program_that_says_it(d):
 
 
 @test(users=("user",))
-def missing_runtime_says_what_would_bring_it(d):
+def missing_runtime_names_the_image_that_has_it(d):
     def hint(**request):
         return d.refused("runtime_not_found", "POST", "/v1/exec", {"code": "x", **request}, f"runtime not found: {request['runtime']}").json()["error"]["hint"]
 

@@ -59,7 +59,7 @@ def bad_sandboxes_are_refused(d):
 
 
 @test
-def found_by_state_and_metadata(d):
+def sandboxes_are_found_by_state_and_metadata(d):
     a = d.sandbox(metadata={"team": "red", "n": "1"})
     b = d.sandbox(metadata={"team": "red", "n": "2"})
     c = d.sandbox(metadata={"team": "blue und grün"})
@@ -76,7 +76,7 @@ def found_by_state_and_metadata(d):
 
 
 @test
-def several_at_once_do_not_hurt_each_other(d, s):
+def executions_in_one_sandbox_do_not_hurt_each_other(d, s):
     results = {}
 
     def run(name, code, **fields):
@@ -113,7 +113,7 @@ def processes_left_by_an_execution_end_with_it(d, s):
 
 
 @test(users=["root"])
-def paused_stands_still_and_its_deadline_too(d, s):
+def pausing_a_sandbox_stops_its_code_and_its_deadline(d, s):
     with d.events("POST", f"/v1/sandboxes/{s}/exec",
                   {"runtime": "python3", "code": "import time\nprint('on', flush=True)\nx=0\nt=time.process_time()\nwhile time.process_time()-t < 0.1: x+=1\nprint('off')",
                    "timeout_ms": 8000}) as e:  # fmt: skip
@@ -188,14 +188,14 @@ def ttl_and_keepalive(d):
 
 
 @test
-def a_ttl_ends_what_runs(d):
+def a_ttl_cancels_running_executions(d):
     s = d.sandbox(ttl_ms=6000)
     a = d.request("POST", f"/v1/sandboxes/{s}/exec", {"runtime": "sh", "code": "echo on; sleep 60"})
     same((a.status, a.json().get("status"), a.json().get("stdout")), (200, "cancelled", "on\n"), "the execution", a)
 
 
 @test(settings={"sandboxes": {"cleanup_interval_ms": 50, "idle_timeout_ms": 5000}})
-def idle_ones_are_cleaned_up(d):
+def idle_sandboxes_are_removed(d):
     idle = d.sandbox()
     own = d.sandbox(idle_timeout_ms=60000)
     busy = d.sandbox()
@@ -216,7 +216,7 @@ def idle_ones_are_cleaned_up(d):
 
 
 @test(settings={"sandboxes": {"max": 2}})
-def full_is_429_after_a_while(d):
+def a_full_daemon_answers_429_after_the_queue_timeout(d):
     a, b = d.sandbox(), d.sandbox()
     d.ok("PATCH", "/v1/settings", {"sandboxes": {"queue_timeout_ms": 200}})
     begun = time.monotonic()
@@ -244,7 +244,7 @@ def full_is_429_after_a_while(d):
 
 
 @test(settings={"sandboxes": {"max": 1, "queue_timeout_ms": 20000}})
-def one_that_waits_and_goes_away_takes_no_room(d):
+def a_queued_client_that_leaves_frees_its_place(d):
     a = d.sandbox()
     c = d.connection()
     c.request("POST", "/v1/exec", json.dumps({"runtime": "sh", "code": "echo x"}))
@@ -256,7 +256,7 @@ def one_that_waits_and_goes_away_takes_no_room(d):
 
 
 @test
-def keys_take_turns_when_it_is_full(d):
+def keys_take_turns_when_the_daemon_is_full(d):
     flood = d.new_key("flood")["key"]
     other = d.new_key("other")["key"]
     d.ok("PATCH", "/v1/settings", {"sandboxes": {"max": 1, "queue_timeout_ms": 60000}}, unix=True)
@@ -414,7 +414,7 @@ def bad_agents_have_no_workspace(d):
 
 
 @test
-def a_workspace_root_that_cannot_be_one(d):
+def invalid_workspace_roots_are_refused(d):
     for root in ("relative", "", 7, "/x\0y"):
         d.refused("invalid_request", "PATCH", "/v1/settings", {"workspace_root": root}, "workspace_root")
     d.refused("invalid_request", "PATCH", "/v1/settings", {"workspace": "rw"}, "workspace")

@@ -67,7 +67,7 @@ def long_code_is_looked_at_beside_the_loop(d):
 
 
 @test(settings={"scan": {"action": "block"}})
-def block_refuses_what_is_of_high_severity_and_runs_nothing(d, s):
+def block_refuses_code_of_high_severity_before_it_runs(d, s):
     c = d.post(f"/v1/sandboxes/{s}/contexts", {"runtime": "python3"}, 201)["id"]
     filling = "x = 1\n" * 4000
     for target, body in (("/v1/exec", {"runtime": "python3", "code": HIGH}), ("/v1/exec", {"runtime": "python3", "code": HIGH, "cwd": "/tmp"}),
@@ -107,7 +107,7 @@ DEEP = "x = 1" + "+1" * 200000  # more levels than the scanner follows
 
 
 @test(settings={"scan": {"action": "block"}})
-def code_beyond_the_limits_of_the_scanner_is_refused_where_it_decides(d, s):
+def code_beyond_the_scanners_limits_is_refused_if_the_scan_decides(d, s):
     c = d.post(f"/v1/sandboxes/{s}/contexts", {"runtime": "python3"}, 201)["id"]
     for target in ("/v1/exec", f"/v1/sandboxes/{s}/exec", f"/v1/sandboxes/{s}/contexts/{c}/run"):
         d.refused("scan_refused", "POST", target, ({} if "contexts" in target else {"runtime": "python3"}) | {"code": DEEP}, ["line 1: ", "unparsable"])

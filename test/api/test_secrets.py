@@ -77,7 +77,7 @@ def both_forms_of_a_handle_work_and_others_do_not(d):
 
 
 @test
-def a_key_uses_only_what_it_lists(d):
+def a_key_uses_only_the_secrets_it_lists(d):
     for name in ("token", "other"):
         put(d, name, unix=True)
     exec_only = {"name": "k", "capabilities": ["sandbox.exec", "sandbox.manage"]}
@@ -120,7 +120,7 @@ for stream in (sys.stdout, sys.stderr):
 
 
 @test
-def every_form_is_masked_however_it_is_cut(d):
+def every_form_of_a_secret_is_masked_across_reads(d):
     put(d)
     s = d.post("/v1/sandboxes", {}, 201)["id"]
     fresh = {"cwd": "/tmp"}  # which no interpreter that waits can have
@@ -203,7 +203,7 @@ def violations_are_masked_for_everyone_in_the_sandbox(d):
 
 
 @test
-def contexts_say_why_they_have_none(d):
+def a_context_refuses_secrets_with_a_reason(d):
     put(d)
     s = d.post("/v1/sandboxes", {}, 201)["id"]
     c = d.post(f"/v1/sandboxes/{s}/contexts", {"runtime": "python3"}, 201)["id"]
@@ -213,7 +213,7 @@ def contexts_say_why_they_have_none(d):
 
 
 @test
-def tools_hand_them_on(d):
+def tools_pass_secrets_to_the_code(d):
     put(d)
     r = d.post("/v1/tools/sandbox.exec", {"runtime": "python3", "code": SHOW + "print(v, len(v))", "secrets": {"TOKEN": "{{secret:token}}"}})
     same(r["stdout"], f"*** {len(VALUE)}\n", "sandbox.exec")
@@ -223,7 +223,7 @@ def tools_hand_them_on(d):
 
 
 @test
-def nothing_that_is_kept_has_the_value(d):
+def no_stored_data_contains_the_value_of_a_secret(d):
     put(d)
     for more in ({}, {"cwd": "/tmp"}, {"session": "s"}):
         d.post("/v1/exec", request(SHOW + FORMS, **more))

@@ -79,7 +79,7 @@ def an_invalid_value_changes_nothing(d):
 
 
 @test(settings={"scope": "shared", "limits": {"processes": 21}})
-def they_hold_after_restarts_and_crashes(d):
+def settings_hold_after_restarts_and_crashes(d):
     d.restart()
     s = d.get("/v1/settings")
     same((s["scope"], s["limits"]["processes"]), ("shared", 21), "after a restart")

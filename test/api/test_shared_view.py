@@ -81,7 +81,7 @@ def shared(d):
     support.until(lambda: d.exec("python3", COUNT)["stdout"] == "2\n", what="a view that is shared")
 
 
-def looks_as_one_of_its_own(nodes, before=None):
+def compare_with_a_private_view(nodes, before=None):
     """nodes: whether /dev is a mount with all of them."""
     with Daemon(before=before) as d:
         shared(d)
@@ -97,13 +97,13 @@ def looks_as_one_of_its_own(nodes, before=None):
 
 
 @test(users=["root"])
-def a_shared_view_looks_as_one_of_its_own():
-    looks_as_one_of_its_own(True)
+def a_shared_view_looks_like_a_private_one():
+    compare_with_a_private_view(True)
 
 
 @test(users=["root"])
 def a_shared_view_without_nodes_of_its_own_looks_the_same():
-    looks_as_one_of_its_own(False, before=lambda: refuse(33 if platform.machine() == "aarch64" else 259))  # mknodat
+    compare_with_a_private_view(False, before=lambda: refuse(33 if platform.machine() == "aarch64" else 259))  # mknodat
 
 
 @test(users=["root"])
@@ -128,7 +128,7 @@ def files_that_are_not_world_readable_are_not_copied():
 
 
 @test(users=["root"])
-def nothing_that_one_leaves_is_there_for_the_next(d):
+def files_of_a_sandbox_are_not_in_the_next_with_its_view(d):
     leave = r"""
 import os
 for place in ("/tmp", "/dev/shm", "/run", "/workspace"):
@@ -216,7 +216,7 @@ def a_view_is_shared_for_three_seconds(d):
 
 
 @test(users=["root"])
-def many_at_once_while_views_come_and_go():
+def parallel_executions_see_the_same_while_views_are_replaced():
     code = "import os; print(sorted(os.listdir('/')), len(os.listdir('/tmp')))"
     with Daemon() as d, concurrent.futures.ThreadPoolExecutor(8) as pool:
         first = d.exec("python3", code)["stdout"]

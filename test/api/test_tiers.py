@@ -237,7 +237,7 @@ def violations_are_sent_as_they_happen():
 
 
 @test(users=["root"])
-def many_are_bounded():
+def the_number_of_reported_violations_is_bounded():
     code = "import socket\nfor i in range(200):\n    try: socket.getaddrinfo(f'x{i}.evil.example', 80)\n    except OSError: pass\n"
     with Internet(), Daemon({"network": STANDARD}) as d:
         r = d.exec("python3", code)
@@ -322,7 +322,7 @@ print(answers.count(b"x"))
 
 
 @test(users=["root"], timeout=60)
-def without_the_egress_process_nothing_is_open_until_it_is_back():
+def the_network_is_closed_until_a_killed_egress_process_is_replaced():
     with Internet() as net, Daemon({"network": STANDARD}) as d:
         s = d.sandbox()
         for where in ({"sandbox": s}, {}):
@@ -366,7 +366,7 @@ def a_stopped_egress_process_delays_no_execution():
 
 
 @test(users=["root"], timeout=60)
-def whoever_goes_while_it_is_counted():
+def a_client_context_or_sandbox_may_end_while_traffic_is_counted():
     """The client, the context, the sandbox, the daemon: while an execution waits for what it did on the network."""
     with Internet(), Daemon({"network": STANDARD}) as d:
         s = d.sandbox()
@@ -480,7 +480,7 @@ while not os.path.exists('stop'):
 
 
 @test(users=["root"], timeout=90)
-def twenty_sandboxes_each_have_their_own():
+def twenty_sandboxes_each_have_their_own_policy():
     with Internet() as net, Daemon({"network": {"tier": "elevated"}, "sandboxes": {"max": 60}}) as d:
         names = [f"n{i}.example" for i in range(20)]
         got, boxes = {}, [d.sandbox(network={"allowed_domains": [f"n{i}.example", "ok.example"]}) for i in range(20)]
@@ -504,7 +504,7 @@ def twenty_sandboxes_each_have_their_own():
 
 
 @test(users=["root"], timeout=60)
-def all_ways_to_run_something_have_it():
+def every_way_to_run_code_has_the_network_of_its_tier():
     """Pooled, made for one, session, detached, in the background, in a terminal; and each is the pool's own if it fits."""
     ask = "curl -s -o /dev/null -w '%{http_code}\\n' "
     with Internet() as net, Daemon({"network": STANDARD, "pools": [{"runtime": "python3", "size": 2}, {"runtime": "sh", "size": 2}, {"runtime": "node", "size": 1}]}) as d:
@@ -546,7 +546,7 @@ def all_ways_to_run_something_have_it():
 
 
 @test(users=["root"])
-def an_ordinary_user_s_daemon_has_it_too():
+def a_daemon_of_an_ordinary_user_has_the_tiers_too():
     os.chown(support.home, support.ordinary_uid, support.ordinary_uid)
     with Internet() as net, Daemon({"network": {**STANDARD, "allowed_domains": ["ok.example", "ok.example:7000"]}}, user="user") as d:
         same(reached(d)[0], {"ok.example"}, "HTTP")
@@ -585,7 +585,7 @@ def an_execution_has_the_network_of_its_sandbox():
 
 
 @test(users=["root"], timeout=60)
-def several_at_once_in_one_sandbox_have_their_own_counts():
+def parallel_executions_in_a_sandbox_have_their_own_counts():
     with Internet(), Daemon({"network": STANDARD}) as d:
         s = d.sandbox()
         long = {"runtime": "sh", "code": "for i in 1 2 3; do curl -s -o /dev/null http://ok.example/bytes/1000; sleep 2; done"}
@@ -630,7 +630,7 @@ def names_are_resolved_as_the_host_says_now():
 
 
 @test(users=["root"], timeout=60)
-def it_leaves_nothing_open_and_nothing_behind():
+def sandboxes_with_a_network_leave_no_descriptors():
     """Descriptors of the server, after many sandboxes with a network have come and gone."""
     with Internet(), Daemon({"network": STANDARD, "pools": [{"runtime": "sh", "size": 2}]}) as d:
         server = d.server_pid()
@@ -655,7 +655,7 @@ def it_leaves_nothing_open_and_nothing_behind():
 
 
 @test(users=["root"], timeout=60)
-def the_command_line_says_the_same():
+def the_command_line_sets_and_shows_the_network():
     with Internet(), Daemon({"network": STANDARD}) as d:
         def cella(*words, rc=0):
             r = support.cella([words[0], "--socket", d.unix, *words[1:]])

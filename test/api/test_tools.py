@@ -162,7 +162,7 @@ def sandbox_exec_takes_a_failing_program_for_a_success(d):
 
 
 @test
-def sandbox_exec_refuses_what_is_not_in_its_schema(d):
+def sandbox_exec_refuses_arguments_outside_its_schema(d):
     for arguments, part in (
         ({"code": "x"}, "runtime is required"), ({"runtime": "sh"}, "code is required"),
         ({"runtime": "ruby", "code": "x"}, "runtime must be one of 'sh', 'python3', 'node'"),
@@ -321,7 +321,7 @@ def shell_takes_input_variables_and_a_directory(d):
 
 
 @test(settings={"images": {"pull": "never"}})
-def docker_runs_the_host_image_and_says_what_others_need(d):
+def docker_runs_the_host_image_and_hints_how_to_pull_others(d):
     same(call(d, "execute_docker", image="host", command="echo $((6*7))")["stdout"], "42\n", "a command line")
     r = call(d, "execute_docker", image="host", command=["printf", "%s", "a b"], env={"A": "1"}, files={"f": "x"})
     same(r["stdout"], "a b", "words")
@@ -383,7 +383,7 @@ def sandboxes_are_listed_and_killed(d):
 
 
 @test
-def tools_need_the_capability_of_what_they_do(d):
+def tools_need_the_capability_of_their_action(d):
     call(d, "write_file", session="s", path="f", content="x")
     key = d.new_key(capabilities=["sandbox.exec"])["key"]
     other = d.new_key("o", capabilities=["files", "sandbox.manage"])["key"]

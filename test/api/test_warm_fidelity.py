@@ -335,7 +335,7 @@ def warm_python_is_random_each_time():
 
 
 @test(timeout=60)
-def warm_python_is_random_each_time_with_what_it_preloaded():
+def warm_python_is_random_each_time_with_preloaded_modules():
     preload = ["random", "uuid", "tempfile", "ssl", "secrets", "multiprocessing", "multiprocessing.shared_memory", "ctypes"]
     fresh({**POOLS["python3"], "preload": preload}, python_of(PRELOADED_RANDOM))
 
@@ -526,7 +526,7 @@ def nothing_of_one_warm_execution_is_in_another():
 
 
 @test(timeout=60)
-def warm_code_cannot_reach_what_made_it():
+def warm_code_cannot_reach_the_process_of_its_template():
     """What it finds of other processes, and what it may do to them: nothing."""
     code = r"""
 import os, signal

@@ -202,7 +202,7 @@ def a_context_remembers(p):
 
 
 @case
-def a_terminal_is_one(p):
+def a_terminal_has_a_size_a_tty_and_an_echo(p):
     sb = p.sandbox()
     with p.d.websocket(p.path(sb, "/terminal?command=sh")) as ws:
         same(ws.status, 101, "the handshake")
