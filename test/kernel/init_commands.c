@@ -207,7 +207,7 @@ BOX_TEST(a_supervisor_cannot_be_looked_into, NULL)
         CHECK_INT(box_ask(box, "ls -l /proc/$PPID/fd 2>/dev/null"), 2);
 }
 
-BOX_TEST(killing_everybody_ends_every_command, NULL)
+BOX_TEST(a_signal_to_all_processes_ends_every_command, NULL)
 {
         for (uint32_t tag = 1; tag <= 4; tag++) {
                 box_script(box, tag, INIT_TELL_STARTED, FOREVER, -1);
@@ -297,7 +297,7 @@ TEST(a_swarm_that_keeps_moving_ends_too)
         outrun(bomb);
 }
 
-BOX_TEST(cpu_time_is_that_of_the_command_and_what_it_left, NULL)
+BOX_TEST(cpu_time_includes_processes_that_the_command_left, NULL)
 {
         struct init_exited e = {0};
         const char *burn = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
@@ -343,7 +343,7 @@ BOX_TEST(at_the_process_limit_nothing_more_starts, few_processes)
         close(out[0]);
 }
 
-BOX_TEST(no_more_than_the_table_holds, many_processes)
+BOX_TEST(commands_beyond_the_size_of_the_table_are_refused, many_processes)
 {
         unsigned refused = 0, started = 0;
         for (uint32_t tag = 1; tag <= 120; tag++)

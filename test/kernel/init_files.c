@@ -73,7 +73,7 @@ BOX_TEST(a_large_file_goes_both_ways, NULL)
         CHECK(!memcmp(big + sizeof(struct init_stat), other, len));
 }
 
-BOX_TEST(reading_says_what_is_wrong, NULL)
+BOX_TEST(errors_of_reading_are_reported, NULL)
 {
         char text[10];
         size_t used;
@@ -141,7 +141,7 @@ BOX_TEST(writing_replaces_and_keeps_the_mode, NULL)
         CHECK_INT(box_ask(box, "test $(stat -c %a suid) = 755"), 0);
 }
 
-BOX_TEST(writing_says_what_is_wrong_and_leaves_nothing, NULL)
+BOX_TEST(errors_of_writing_are_reported_and_leave_no_file, NULL)
 {
         CHECK_INT(box_ask(box, "echo old > f; mkdir d; mkfifo pipe; ln -s loop loop; ln -s pipe to-pipe"), 0);
         CHECK_INT(box_put(box, WRITE("d"), "x", 1), EISDIR);
@@ -478,7 +478,7 @@ BOX_TEST(tar_understands_our_archives, NULL)
         CHECK_INT(other[156], '0');
 }
 
-BOX_TEST(packing_says_what_is_wrong, NULL)
+BOX_TEST(errors_of_packing_are_reported, NULL)
 {
         size_t used = 0;
         CHECK_INT(box_ask(box,

@@ -412,7 +412,7 @@ BOX_TEST(a_process_killed_in_a_refused_call_delays_no_other, NULL)
 }
 
 /* It dies with a question open, and what it left with another. */
-BOX_TEST(an_end_does_not_wait_for_what_the_command_left, NULL)
+BOX_TEST(the_end_of_a_command_does_not_wait_for_remaining_processes, NULL)
 {
         for (uint32_t tag = 1; tag <= 60; tag++) {
                 box_attack(box, tag, tag % 3 ? 0 : INIT_ALONE, "leave", 0, -1);
@@ -447,7 +447,7 @@ static void few_files(struct cella_options *options)
         options->terminals = true;
 }
 
-BOX_TEST(it_listens_with_few_descriptors_too, few_files)
+BOX_TEST(init_reports_refused_calls_with_few_descriptors, few_files)
 {
         box_attack(box, 1, 0, "calls", 1, -1);
         CHECK_INT(box_end(box, 1), 0);
@@ -551,7 +551,7 @@ TEST(below_another_seccomp_listener_calls_are_refused_without_a_report)
         behind(all, 1, SECCOMP_FILTER_FLAG_NEW_LISTENER, refused_but_not_reported);
 }
 
-TEST(on_a_kernel_without_listeners_too)
+TEST(without_kernel_support_calls_are_refused_without_a_report)
 {
         static const struct sock_filter old[] = {
                 BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),

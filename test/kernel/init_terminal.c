@@ -92,7 +92,7 @@ BOX_TEST(an_interactive_shell_has_job_control, with_terminals)
         close(master);
 }
 
-BOX_TEST(a_change_of_size_is_felt, with_terminals)
+BOX_TEST(a_command_sees_a_change_of_the_terminals_size, with_terminals)
 {
         const struct winsize size = {.ws_row = 40, .ws_col = 132};
         const char *const argv[] = {
@@ -178,7 +178,7 @@ BOX_TEST(the_end_of_a_command_is_the_end_of_its_terminal, with_terminals)
         close(master);
 }
 
-BOX_TEST(several_terminals_do_not_meet, with_terminals)
+BOX_TEST(terminals_do_not_get_the_input_of_others, with_terminals)
 {
         const char *const argv[] = {"sh", "-c", "tty; read -r l; echo got $l", NULL};
         int masters[8];
@@ -241,7 +241,7 @@ BOX_TEST(no_sandbox_takes_all_terminals, with_terminals)
         CHECK_INT(atoi(out), 256);
 }
 
-BOX_TEST(alone_on_a_terminal_too, with_terminals)
+BOX_TEST(a_final_command_runs_on_a_terminal, with_terminals)
 {
         const char *const argv[] = {"sh", "-c", "tty; exit 4", NULL};
         int master = start(box, 1, INIT_FINAL, argv);

@@ -114,7 +114,7 @@ TEST(the_egress_process_has_no_privilege)
         }
 }
 
-TEST(a_killed_one_is_started_again)
+TEST(a_killed_egress_process_is_started_again)
 {
         char log[8192];
         CHECK(next_egress(2000) && counts(d.egress));
@@ -143,7 +143,7 @@ TEST(an_egress_process_ends_with_its_socket_and_is_replaced)
         CHECK(find_egress() != pid);
 }
 
-TEST(it_ends_with_the_daemon)
+TEST(the_egress_process_ends_with_the_daemon)
 {
         CHECK(next_egress(2000));
         pid_t pid = find_egress();

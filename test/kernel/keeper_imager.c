@@ -116,7 +116,7 @@ static pid_t find_imager(void)
         return 0;
 }
 
-TEST(it_runs_without_privilege_in_front_of_the_store)
+TEST(cella_image_runs_unprivileged_with_a_descriptor_of_the_store)
 {
         struct cella_err err;
         char line[256], wanted[256];
@@ -134,7 +134,7 @@ TEST(it_runs_without_privilege_in_front_of_the_store)
         fake_done(&d);
 }
 
-TEST(there_is_one_at_a_time_and_the_next_comes_when_it_is_dead)
+TEST(a_second_cella_image_starts_after_the_first_is_dead)
 {
         struct cella_err err;
         char line[256];
@@ -162,7 +162,7 @@ TEST(there_is_one_at_a_time_and_the_next_comes_when_it_is_dead)
         fake_done(&d);
 }
 
-TEST(one_that_cannot_run_is_an_error_and_no_more)
+TEST(a_cella_image_that_cannot_run_does_not_stop_the_keeper)
 {
         struct cella_err err;
         struct fake_sandbox s;

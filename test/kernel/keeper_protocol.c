@@ -91,7 +91,7 @@ TEST(starts_the_server_without_privilege)
         CHECK(d.ready_ms < 100 * fake_patience());
 }
 
-TEST(makes_runs_counts_and_ends)
+TEST(a_sandbox_is_made_runs_is_counted_and_ends)
 {
         struct fake_sandbox s;
         union fake_packet p;
@@ -143,7 +143,7 @@ static bool hangs_up(int control)
         return false;
 }
 
-TEST(one_that_is_killed_before_it_is_init_hangs_up)
+TEST(a_sandbox_killed_before_its_init_runs_closes_its_socket)
 {
         struct fake_sandbox s;
         union fake_packet p;
@@ -167,7 +167,7 @@ static size_t existing(char groups[][24], size_t n)
         return found;
 }
 
-TEST(two_hundred_leave_nothing)
+TEST(two_hundred_sandboxes_leave_nothing)
 {
         static char groups[200][24];
         struct fake_sandbox s[2];
@@ -432,7 +432,7 @@ TEST(groups_are_reused_for_the_same_limits_only)
 }
 
 /* A view that a sandbox left is for the next ones, and for a second. */
-TEST(a_view_is_not_held_for_longer_than_it_is_good)
+TEST(a_view_is_released_when_it_expires)
 {
         struct fake_sandbox s;
         if (!is_root())
@@ -461,7 +461,7 @@ TEST(a_sandbox_that_is_ended_while_it_is_built_leaves_nothing_incomplete)
         }
 }
 
-TEST(out_of_descriptors_when_a_view_comes)
+TEST(the_keeper_survives_a_view_without_free_descriptors)
 {
         struct rlimit before, few = {5, 0};
         struct keeper_make make;
@@ -551,7 +551,7 @@ static size_t note_groups(const pid_t *pids, size_t n, char groups[][24], size_t
         return n_groups;
 }
 
-TEST(a_killed_keeper_takes_all_with_it)
+TEST(killing_the_keeper_ends_all_sandboxes)
 {
         struct fake_sandbox s[8];
         pid_t pids[MANY];
@@ -607,7 +607,7 @@ TEST(a_keeper_killed_at_any_moment_leaves_nothing)
         }
 }
 
-TEST(a_server_that_dies_ends_everything)
+TEST(a_server_that_dies_ends_all_sandboxes)
 {
         static const char ways[] = {'k', 'e', 'q', 'c'};
         for (size_t i = 0; i < sizeof ways; i++) {
@@ -724,7 +724,7 @@ TEST(freezing_works_with_the_v1_freezer)
         CHECK_INT(status, 0);
 }
 
-TEST(one_not_made_for_it_is_not_frozen)
+TEST(a_short_lived_sandbox_cannot_be_frozen)
 {
         struct fake_sandbox s;
         union fake_packet p;
@@ -776,7 +776,7 @@ static void check_fatal(const char *what, const void *packet, size_t len)
                 check_fatal(what, &make, sizeof make);                                                       \
         } while (0)
 
-TEST(bad_packets_end_everything)
+TEST(bad_packets_end_the_daemon)
 {
         struct keeper_make make, good;
         const struct keeper_about end = {.type = KEEPER_END, .number = 1, .sandbox = 1};
@@ -817,7 +817,7 @@ TEST(bad_packets_end_everything)
         BAD("without isolation", (memset(make.image, 'a', 64), make.direct = 1));
 }
 
-TEST(descriptors_sent_to_it_end_everything)
+TEST(a_descriptor_sent_to_the_keeper_ends_the_daemon)
 {
         const struct keeper_about ready = {.type = KEEPER_READY};
         char control[CMSG_SPACE(sizeof(int))] = {0};
@@ -834,7 +834,7 @@ TEST(descriptors_sent_to_it_end_everything)
         CHECK_INT(fake_wait(&d, 2000), 1);
 }
 
-TEST(an_ended_sandbox_is_not_there_any_more)
+TEST(a_request_about_an_ended_sandbox_ends_the_daemon)
 {
         struct fake_sandbox s, other;
         fake_up(&d, NULL);
@@ -845,7 +845,7 @@ TEST(an_ended_sandbox_is_not_there_any_more)
         CHECK_INT(fake_wait(&d, 2000), 1);
 }
 
-TEST(bad_names_end_everything)
+TEST(bad_names_end_the_daemon)
 {
         static const char *const names[] = {"",     "..",  ".",           ".hidden", "a/b", "/",
                                             "a\nb", "a b", "caf\xc3\xa9", "../x",    "x/",  "a\\b"};
@@ -1021,7 +1021,7 @@ static bool refused(const struct keeper_make *make, enum cella_kind kind)
 }
 
 /* The store is the server's, who may put anything there but what is somebody else's. */
-TEST(an_image_is_only_what_the_servers_store_has_itself)
+TEST(an_image_is_a_directory_of_the_servers_own_store)
 {
         struct keeper_make make;
         struct fake_sandbox s;
@@ -1306,7 +1306,7 @@ static int second(const char *const *arguments, char *said, size_t size)
         return WEXITSTATUS(status);
 }
 
-TEST(a_second_one_on_the_same_directory_is_refused)
+TEST(a_second_daemon_on_the_same_directory_is_refused)
 {
         char state[128], socket[128], said[1024], should[256];
         fake_up(&d, NULL);

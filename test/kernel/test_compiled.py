@@ -90,7 +90,7 @@ def signal_of_the_program_is_that_of_the_run():
 
 
 @test
-def deadline_holds_while_it_compiles():
+def deadline_holds_during_compilation():
     """A million functions take gcc longer than that; it ends with all its processes."""
     need("c")
     code = "#define A(x) int f##x(int a) { return a * x + f0(a) + f0(a * 3) + f0(a + 7); }\nint f0(int);\n"
@@ -100,7 +100,7 @@ def deadline_holds_while_it_compiles():
 
 
 @test(users=("root",))
-def memory_limit_holds_while_it_compiles():
+def memory_limit_holds_during_compilation():
     need("c")
     code = '#define A(x) x, x, x, x, x, x, x, x\nstatic const char *const t[] = { A(A(A(A(A(A(A(A("a")))))))) };\nint main(void) { return *t[1]; }\n'
     result, r = run_json("--memory", "64M", "c", "-c", code, timeout=60)
@@ -153,7 +153,7 @@ def cancelling_ends_the_compiler():
 
 
 @test(users=("root",))
-def version_of_a_program_is_asked_for_where_it_runs():
+def version_of_a_program_is_read_inside_the_sandbox():
     """A program called `node` that prints the given text as its version."""
     os.mkdir("bin")
     for version, fits, fits_not in (("v22.11.0", ("node22", "node22.11"), ("node2", "node221", "node20", "node22.1")),
@@ -167,7 +167,7 @@ def version_of_a_program_is_asked_for_where_it_runs():
 
 
 @test(users=("root",))
-def program_of_that_name_goes_before_one_that_has_to_be_asked():
+def program_with_the_version_in_its_name_is_preferred():
     os.mkdir("bin")
     write("bin/node22", '#!/bin/sh\necho "its own"\n', mode=0o755)
     write("bin/node", '#!/bin/sh\necho v22.0.0\n', mode=0o755)

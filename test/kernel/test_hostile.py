@@ -77,22 +77,22 @@ def stopped_after_its_code(*words, user=None):
 
 
 @test
-def signal_ends_cella_while_it_flushes():
+def signal_ends_cella_during_a_flush():
     stopped_after_its_code("sh", "-c", "head -c 100000 /dev/zero")
 
 
 @test
-def signal_ends_cella_while_it_writes_a_limited_stream():
+def signal_ends_cella_during_a_write_to_a_limited_stream():
     stopped_after_its_code("--output", "100K", "sh", "-c", "head -c 300000 /dev/zero")
 
 
 @test(users=["root"])
-def signal_ends_cella_while_it_writes_to_a_pipe_of_another_user():
+def signal_ends_cella_during_a_write_to_a_pipe_of_another_user():
     stopped_after_its_code("--output", "100K", "sh", "-c", "head -c 300000 /dev/zero", user="user")
 
 
 @test
-def signal_ends_cella_while_it_prints_json():
+def signal_ends_cella_during_the_output_of_json():
     stopped_after_its_code("--json", "sh", "-c", "head -c 200000 /dev/zero")
 
 

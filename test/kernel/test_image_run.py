@@ -23,7 +23,7 @@ def code_sees_the_files_of_the_image_and_none_of_the_host():
 
 
 @test(unwrapped=True)
-def without_words_it_runs_the_images_own_command():
+def an_image_without_arguments_runs_its_own_command():
     Image(config={"entrypoint": ["sh", "-c", 'echo "$0 $*"'], "cmd": ["one", "two words"]}).done()
     prints("one two words\n", "--image", "tiny")
     prints("own\n", "--image", "tiny", "--", "sh", "-c", "echo own")
@@ -124,7 +124,7 @@ ln -sf /nowhere /etc/mark; mkdir -p /a/b/c /etc/d; mkfifo /etc/fifo; rm /bin/ls;
 
 
 @test(unwrapped=True)
-def whatever_code_changes_the_image_on_disk_stays_as_it_is():
+def code_cannot_change_the_image_on_disk():
     image = Image().done()
     before = tree(image.store)
     code = CHANGES + "read x < /root/y; echo $x; test ! -e /etc/passwd; test ! -e /bin/ls; test ! -x /bin/cat"

@@ -71,7 +71,7 @@ def sigint_is_reported_as_cancelled():
 
 
 @test
-def killed_cella_takes_everything_with_it():
+def killing_cella_ends_every_process_of_the_run():
     nonce = nonce_seconds()
     p = started(nonce)
     p.kill()
@@ -80,7 +80,7 @@ def killed_cella_takes_everything_with_it():
 
 
 @test
-def killed_cella_takes_stopped_and_busy_code_with_it():
+def killing_cella_ends_stopped_and_busy_code():
     nonce = nonce_seconds()
     p = started(nonce, code=f"sleep {nonce} & sleep 0.1; kill -STOP $!; sleep {nonce} & while :; do :; done")
     p.kill()

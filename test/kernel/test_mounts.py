@@ -117,7 +117,7 @@ def script_runs_in_a_read_only_workspace():
 
 
 @test
-def workspace_does_not_show_what_is_beside_it():
+def workspace_does_not_show_its_neighbours():
     a_dir()
     write("beside", "secret")
     os.symlink("../beside", "w/up")

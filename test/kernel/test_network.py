@@ -55,7 +55,7 @@ def all_fail(answers, *with_):
 
 
 @test
-def datagrams_fail_where_they_are_sent():
+def datagrams_are_refused_with_eperm():
     all_fail(inside("""
 for address in ('8.8.8.8', '1.2.3.4', '10.0.0.1', '169.254.169.254', '192.0.0.8', '198.18.0.1', '2606:4700::1111', 'fd7c:1ace:11a0::1',
                 '::ffff:8.8.8.8'):
@@ -131,7 +131,7 @@ def the_listeners_ports_cannot_be_bound():
 
 
 @test
-def root_inside_cannot_bind_them_either():
+def root_inside_cannot_bind_the_listeners_ports():
     all_fail(inside(STEAL, *NETWORK, "--user", "root"), "EACCES", "EADDRINUSE")
 
 
@@ -192,7 +192,7 @@ attempt('udp', lambda: udp('127.0.0.1', 7777, True))
 
 
 @test
-def own_servers_do_not_get_what_is_for_others():
+def own_servers_get_no_connections_to_other_addresses():
     """Every address is local there: what listens on all must still not be taken for the world."""
     answers = inside("""
 s = socket.create_server(('0.0.0.0', 8443)); s.setblocking(False)
@@ -208,7 +208,7 @@ for port in (8443, 9443):
 
 
 @test
-def libraries_hold_that_there_is_a_network():
+def libraries_detect_a_network():
     """AI_ADDRCONFIG looks for an address that is not loopback's."""
     prints("['192.0.0.8']\n", *NETWORK, "python3", "-c", script(
         "import socket",
@@ -222,7 +222,7 @@ def libraries_hold_that_there_is_a_network():
 
 
 @test
-def nothing_of_the_way_out_is_a_descriptor():
+def code_has_no_descriptor_of_the_network():
     prints("[0, 1, 2]\n", *NETWORK, "python3", "-c", script(
         "import os",
         "fds = []",
@@ -246,7 +246,7 @@ def parent_of(pid):
 
 
 @test(users=["root"])
-def init_keeps_none_of_it():
+def init_keeps_no_socket_of_the_network():
     nonce = support.nonce_seconds()
     p = spawn("run", *NETWORK, "--", "sleep", nonce)
     init = parent_of(code_of(nonce))
@@ -269,7 +269,7 @@ def proxies_and_the_resolver_are_configured():
 
 
 @test
-def without_a_network_there_is_none_of_it():
+def without_a_network_connections_and_lookups_fail():
     all_fail(inside("""
 attempt('tcp', lambda: tcp('1.2.3.4', 80))
 attempt('tcp v6', lambda: tcp('2606:4700::1111', 80))
@@ -281,7 +281,7 @@ attempt('dns', lambda: udp('198.18.0.1', 53, True))
 
 # ---- what happens to the egress process ----
 
-DIAL_WHEN_TOLD = PRELUDE + """
+DIAL_ON_INPUT = PRELUDE + """
 print('ready', flush=True)
 sys.stdin.readline()
 for address in ('93.184.216.34', '2606:4700::1111', '198.18.0.1'):
@@ -313,7 +313,7 @@ def child_of(parent, name):
 
 @test(unwrapped=True)
 def without_its_egress_process_everything_is_refused_at_once():
-    p = spawn("run", *NETWORK, "--timeout", "20s", "python3", "-c", DIAL_WHEN_TOLD, stdin=subprocess.PIPE,
+    p = spawn("run", *NETWORK, "--timeout", "20s", "python3", "-c", DIAL_ON_INPUT, stdin=subprocess.PIPE,
               stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
     same(p.stdout.readline(), b"ready\n", "the code's first word")
     os.kill(child_of(p.pid, "cella-egress"), signal.SIGKILL)
@@ -325,7 +325,7 @@ def without_its_egress_process_everything_is_refused_at_once():
 
 
 @test(unwrapped=True)
-def its_end_is_in_the_result():
+def the_result_reports_a_killed_egress_process():
     nonce = support.nonce_seconds()
     p = spawn("run", "--json", *NETWORK, "--", "sh", "-c", "read x", nonce, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     code_of(nonce)
@@ -370,7 +370,7 @@ def the_egress_process_of_root_runs_as_an_unused_uid():
 def flushed_rules_open_nothing():
     """Nobody inside can; if somebody did, every address would still be local."""
     nonce = support.nonce_seconds()
-    p = spawn("run", *NETWORK, "python3", "-c", DIAL_WHEN_TOLD.replace(STEAL, ""), nonce, stdin=subprocess.PIPE,
+    p = spawn("run", *NETWORK, "python3", "-c", DIAL_ON_INPUT.replace(STEAL, ""), nonce, stdin=subprocess.PIPE,
               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)  # fmt: skip
     same(p.stdout.readline(), b"ready\n", "the code's first word")
     inner = code_of(nonce)
@@ -444,7 +444,7 @@ def refusals_are_in_the_result_and_in_the_stream():
 
 
 @test
-def doctor_tries_it():
+def doctor_tries_the_network():
     r = cella(["doctor"])
     same([line.split()[1] for line in r.out.splitlines() if line.startswith("egress ")], ["ok"], "what it says of egress", r)
 

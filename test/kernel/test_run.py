@@ -170,7 +170,7 @@ def input_that_stays_open_does_not_hold_the_run():
 
 
 @test
-def input_arrives_as_it_is_written():
+def input_is_passed_on_line_by_line():
     p = spawn("run", "--", "cat", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     for line in (b"one\n", b"two\n"):
         p.stdin.write(line)
@@ -184,7 +184,7 @@ def input_arrives_as_it_is_written():
 
 
 @test
-def output_comes_as_it_is_written():
+def output_is_passed_on_before_the_code_ends():
     """The code prints the second line only after the first one was read here."""
     p = spawn("run", "sh", "-c", "echo first; read answer; echo $answer", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     same(p.stdout.readline(), b"first\n", "the first line")
@@ -221,7 +221,7 @@ def output_goes_to_a_file_whole():
 
 
 @test
-def output_can_be_limited_while_it_streams():
+def streamed_output_can_be_limited():
     r = run("--output", "1000", "sh", "-c", "printf '%0600d' 1; printf '%0600d' 2; printf '%0600d' 3")
     whole = "%0600d" % 1 + "%0600d" % 2 + "%0600d" % 3
     same(r.rc, 0, "exit status", r)

@@ -58,7 +58,7 @@ def root_inside_has_no_capabilities():
 
 
 @test
-def nothing_of_the_host_is_there():
+def no_private_file_of_the_host_is_visible():
     host = ["/home", "/root", "/var/log", "/var/lib", "/opt", "/sys", "/srv", "/mnt", "/media", "/boot", "/work",
             "/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/ssh", "/etc/machine-id", "/etc/fstab",
             "/etc/environment", "/etc/ssl/private", "/run/systemd", "/run/docker.sock", "/dev/sda", "/dev/vda",
@@ -69,7 +69,7 @@ def nothing_of_the_host_is_there():
 
 
 @test
-def root_directory_holds_only_what_it_must():
+def root_directory_holds_only_listed_entries():
     allowed = {"bin", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "run", "sbin", "tmp", "usr", "var",
                "workspace"}
     answer = set(inside("import os; answer = os.listdir('/')"))
@@ -78,7 +78,7 @@ def root_directory_holds_only_what_it_must():
 
 
 @test
-def etc_holds_only_what_it_must():
+def etc_holds_only_listed_files():
     allowed = {"alternatives", "group", "hostname", "hosts", "ld.so.cache", "localtime", "mtab", "nsswitch.conf",
                "passwd", "resolv.conf", "ssl", "timezone", "fonts", "matplotlibrc"}
     answer = inside("import os; answer = os.listdir('/etc')")
@@ -177,7 +177,7 @@ def only_its_own_processes_are_seen():
 
 
 @test
-def environment_is_the_clean_one():
+def environment_has_nothing_of_the_callers():
     os.environ.update(SECRET_TOKEN="x", LD_PRELOAD="", PYTHONPATH="/x", LC_ALL="C", CELLA_TEST="y")
     r = expect(run("--", "env", "-0"), out=None)
     same(dict(v.split("=", 1) for v in r.out.split("\0")[:-1]), {
@@ -395,7 +395,7 @@ def other_addresses_are_refused_at_once():
 
 
 @test
-def host_loopback_is_another_one():
+def the_loopback_of_the_host_is_not_reachable():
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         code = script(
