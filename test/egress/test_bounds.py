@@ -69,7 +69,7 @@ def greets(inside, address):
 
 
 @test(users=("root",))
-def bytes_are_limited_to_the_last_one(world):
+def the_limit_on_bytes_is_exact(world):
     def pour(c, server):
         read_head(c)
         c.sendall(b"HTTP/1.1 200 OK\r\n\r\n" + bytes(1 << 20))

@@ -27,14 +27,14 @@ def with_connection():
 
 
 @test(users=("root",))
-def without_its_owner_it_ends():
+def the_process_ends_when_its_owner_closes_the_socket():
     world, inside, s = with_connection()
     world.control.close()
     same(is_gone(world, s), 0, "exit status")
 
 
 @test(users=("root",), start=False)
-def an_owner_that_is_killed_takes_it_along(world):
+def the_process_ends_when_its_owner_is_killed(world):
     ready, told = os.pipe()
     owner = os.fork()
     if owner == 0:
@@ -57,7 +57,7 @@ def alive(pid):
 
 
 @test(users=("root",))
-def when_it_is_killed_nothing_is_open_and_another_takes_over():
+def a_killed_process_leaves_no_open_connection_and_is_replaced():
     world, inside, s = with_connection()
     world.process.kill()
     world.ended()
@@ -70,7 +70,7 @@ def when_it_is_killed_nothing_is_open_and_another_takes_over():
 
 
 @test(users=("root",))
-def packets_that_are_wrong_end_it(world):
+def wrong_packets_end_the_process(world):
     inside = Inside(world, 1, allowed=("ok.example",), attach=False)
     wrong = {
         "short": b"\1\0",
@@ -108,7 +108,7 @@ def again(world):
 
 
 @test(users=("root",), timeout=60)
-def random_packets_never_crash_it(world):
+def random_packets_never_crash_the_process(world):
     inside = Inside(world, 1, allowed=("ok.example",))
     rng = random.Random(5)
     messages = [inside.message(ATTACH), inside.message(CHANGE), struct.pack("=IIQ", COUNT, 0, 1),
@@ -181,7 +181,7 @@ def another_policy_counts_at_once(world):
 
 
 @test(users=("root",))
-def a_policy_that_is_none_cuts_it_off():
+def an_invalid_policy_cuts_the_sandbox_off():
     world, inside, s = with_connection()
     inside.change(allowed=("not a pattern",))
     with contextlib.suppress(ConnectionResetError):
@@ -308,7 +308,7 @@ def a_used_socket_is_marked_before_its_data_is_read(world):
 
 
 @test(users=("root",))
-def it_is_caged(world):
+def the_process_has_a_filter_and_no_capabilities(world):
     world.inside("ok.example").count()
     status = dict(line.split(":", 1) for line in open(f"/proc/{world.process.pid}/status"))
     with open(world.program, "rb") as f:

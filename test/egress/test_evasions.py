@@ -95,7 +95,7 @@ def all_refused(tries, n, allowed=REFUSED, seconds=2):
         support.within(took, seconds, f"{group}, {name}")
 
 
-def all_told(r, group):
+def all_reported(r, group):
     targets = {v["target"] for v in r["violations"] if v["kind"] == "network"}
     if len(r["violations"]) < 64:
         ensure(TOLD[group] <= targets, f"{group}: not reported: {TOLD[group] - targets}: {r['violations']}")
@@ -109,7 +109,7 @@ def matrix_by_run(user):
             net.forget()
             tries, r = try_by_run(ALLOWED, group, user=user)
             all_refused(tries, len(groups[group]))
-            all_told(r, group)
+            all_reported(r, group)
             same(arrived(net), {}, f"{group}: what arrived")
             same(r["usage"]["network"]["connections"], 0, f"{group}: connections")
         for group in ("packets", "host"):  # it may think that it is root
@@ -157,7 +157,7 @@ def private_addresses_stay_closed_in_tier_elevated():
         for group in ("addresses, metadata", "addresses, private", "addresses, here"):
             tries, r = try_by_run({"tier": "elevated"}, group)
             all_refused(tries, len(groups[group]))
-            all_told(r, group)
+            all_reported(r, group)
             same(arrived(net), {}, f"{group}: what arrived")
         wanted = [f"{group}: {name}" for group in ("names", "tunnels", "server names") for name, _ in groups[group] if name.endswith(("localhost", "localhost."))]
         tries, _ = try_by_run({"tier": "elevated"}, *wanted)
@@ -216,7 +216,7 @@ print(*sorted(set(statuses)))
         ensure(not any("10.1.2.3" in p for p in net.packets()), f"what arrived: {net.packets()}")
 
 
-def only_the_allowed_one(net, path="/first"):
+def only_ok_example_was_reached(net, path="/first"):
     """Of what arrived, everything was for ok.example and from us."""
     packets = arrived(net)
     strange = [p for p in packets if not p.startswith("seen") and p not in ("udp 9.9.9.9 53", "tcp 93.184.216.10 80", "tcp 93.184.216.10 443")]
@@ -230,18 +230,18 @@ def bytes_behind_or_beside_an_allowed_request_are_not_forwarded():
     with Internet() as net:
         tries, r = try_by_run(ALLOWED, "behind")
         all_refused(tries, len(groups["behind"]), {"reached"})
-        only_the_allowed_one(net)
+        only_ok_example_was_reached(net)
         same(({e["host"] for e in net.seen("http")}, len(net.seen("http"))), ({"ok.example"}, len(tries)), "one request each")
         ensure({"evil.example:80", "evil.example:443"} <= {v["target"] for v in r["violations"]}, f"violations: {r['violations']}")
         net.forget()
         tries, _ = try_by_run(ALLOWED, "fronting")
         all_refused(tries, len(groups["fronting"]), {"reached"})
-        only_the_allowed_one(net)
+        only_ok_example_was_reached(net)
         same({e["sni"] for e in net.seen("tcp")}, {"ok.example", None}, "server names")
         net.forget()
         tries, _ = try_by_run(ALLOWED, "tunnelled")
         all_refused(tries, len(groups["tunnelled"]))
-        only_the_allowed_one(net)
+        only_ok_example_was_reached(net)
         same(net.seen("http"), [], "requests")
 
 
@@ -302,9 +302,9 @@ def evasions_are_refused_after_settings_change_under_traffic():
                 for group in STRICT if where else ("server names", "http", "dns", "packets"):
                     tries, r = try_by_daemon(d, group, **where)
                     all_refused(tries, len(groups[group]), seconds=4)  # there is other work to do
-                    all_told(r, group)
+                    all_reported(r, group)
                     same(r["usage"]["network"]["connections"], 0, f"{group}: connections")
-                    only_the_allowed_one(net, "/traffic")
+                    only_ok_example_was_reached(net, "/traffic")
                     net.forget()
             until(lambda: net.seen("http", host="ok.example"), 20, "traffic, all the while")
         same(traps.came, [], "who came to the host itself")

@@ -141,7 +141,7 @@ def tunnel(inside, target, timeout=5):
 
 
 @test(users=("root",))
-def a_tunnel_is_decided_on_and_what_is_in_it_too(world):
+def the_target_of_a_tunnel_and_its_content_are_both_checked(world):
     tls, evil, two = world.web(port=443, handle=echo), world.web(EVIL, 443, echo), world.web(WEB2, 443, echo)
     ssh = world.web(port=22, handle=greet)
     inside = world.inside("ok.example", "ok.example:22", "two.example")
@@ -226,7 +226,7 @@ def an_upgrade_that_is_granted_becomes_a_tunnel(world):
 
 
 @test(users=("root",))
-def an_upgrade_that_is_not_granted_is_one_request(server, evil, inside):
+def a_refused_upgrade_allows_no_second_request(server, evil, inside):
     with inside.connect("ok.example", 80) as s:
         s.sendall(b"GET /ws HTTP/1.1\r\nHost: ok.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
         head, rest = read_head(s)
@@ -238,7 +238,7 @@ def an_upgrade_that_is_not_granted_is_one_request(server, evil, inside):
 
 
 @test(users=("root",))
-def a_server_that_breaks_off_is_not_taken_for_one_that_has_ended(world):
+def a_reset_by_the_server_is_passed_on_as_a_reset(world):
     def handle(c, server):
         read_head(c)
         c.sendall(b"HTTP/1.1 200 OK\r\n\r\nhalf of it")
@@ -276,7 +276,7 @@ def an_answer_that_comes_before_the_body_is_delivered(world):
 
 
 @test(users=("root",))
-def a_refused_upload_hears_why(inside):
+def a_refused_upload_gets_the_reason(inside):
     """Without being cut off while it still sends."""
     for _ in range(5):
         answer = inside.get("evil.example", address=EVIL, method="POST", body=bytes(600000), headers=("Content-Length: 600000",))
@@ -284,7 +284,7 @@ def a_refused_upload_hears_why(inside):
 
 
 @test(users=("root",))
-def curl_works_as_it_is_and_by_proxy():
+def curl_works_directly_and_by_proxy():
     if not shutil.which("curl"):
         raise support.Skip("no curl on this machine")
     world = World()

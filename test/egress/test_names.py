@@ -7,7 +7,7 @@ NXDOMAIN, SERVFAIL = 3, 2
 
 
 @test(users=("root",))
-def names_that_are_allowed_have_an_address_of_ours(world):
+def allowed_names_get_an_address_of_the_egress_process(world):
     inside = world.inside("ok.example", "*.ok.example")
     first = inside.look_up("ok.example")
     ensure(first[0] == 0 and first[1][0].startswith("198.18."), f"{first}")
@@ -18,7 +18,7 @@ def names_that_are_allowed_have_an_address_of_ours(world):
 
 
 @test(users=("root",))
-def of_other_names_nothing_leaves(world, inside):
+def lookups_of_other_names_are_not_forwarded(world, inside):
     for name in ("evil.example", "c2VjcmV0.ok.example", "ok.example.evil.example", "a" * 63 + ".evil.example"):
         for type in (A, AAAA, TXT, 65, 255):
             same(inside.look_up(name, type), (NXDOMAIN, []), name)
@@ -31,7 +31,7 @@ def of_other_names_nothing_leaves(world, inside):
 
 
 @test(users=("root",))
-def the_names_of_addresses_are_asked_for_in_vain_and_quietly(world, inside):
+def reverse_lookups_fail_without_a_report(world, inside):
     same(inside.look_up("4.3.2.1.in-addr.arpa", 12), (NXDOMAIN, []), "the answer")
     same((inside.refused(), world.names.asked), ([], []), "reported refusals and lookups")
 
@@ -59,7 +59,7 @@ def lookups_by_tcp_are_as_those_by_udp(world, inside):
 
 
 @test(users=("root",))
-def nonsense_is_answered_as_such_or_not_at_all(world, inside):
+def malformed_queries_are_answered_with_an_error_or_not_at_all(world, inside):
     with within(inside.namespace):
         s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     s.connect(("8.8.8.8", 53))
@@ -102,7 +102,7 @@ def an_answer_that_is_too_long_comes_by_tcp(world):
 
 
 @test(users=("root",), resolv=f"# comment\nnameserver 93.184.216.77\nnameserver {EVIL}\nnameserver 127.0.0.1\n")
-def a_slow_server_is_waited_for_and_one_that_is_dead_is_passed_over(world):
+def a_slow_name_server_is_waited_for_and_a_dead_one_is_skipped(world):
     def mangle(query, answer, by_tcp):
         time.sleep(0.7)
         return [answer]
@@ -128,7 +128,7 @@ def a_server_that_does_not_answer_is_given_up(world):
 
 
 @test(users=("root",))
-def one_kind_of_address_is_enough(world):
+def an_answer_for_one_address_family_is_enough(world):
     """A resolver that is silent about AAAA must not cost more than a moment."""
     world.names.mangle = lambda query, answer, by_tcp: [answer] if world.names.asked[-1][1] == A else []
     inside = world.inside("ok.example")
@@ -138,7 +138,7 @@ def one_kind_of_address_is_enough(world):
 
 
 @test(users=("root",), resolv=f"nameserver 127.0.0.9\nnameserver 127.0.0.1\n")
-def a_lookup_that_fails_here_may_work_there(world):
+def a_failed_lookup_is_repeated_at_the_next_server(world):
     broken = Names("127.0.0.9")
     broken.mangle = lambda query, answer, by_tcp: [answer[:3] + b"\x82" + answer[4:6] + bytes(6) + query[12 : query.index(b"\0", 12) + 5]]
     inside = world.inside("ok.example")

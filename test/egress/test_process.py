@@ -5,7 +5,7 @@ from world import *
 
 
 @test(users=("root",))
-def http_goes_to_the_host_it_names(server, inside):
+def http_goes_to_the_host_of_its_host_header(server, inside):
     answer = inside.get("ok.example", "/page")
     ensure(answer.startswith(b"HTTP/1.1 200 OK") and b"GET /page HTTP/1.1\r\nHost: ok.example\r\nConnection: close" in answer,
            f"the answer is {answer}")
@@ -192,7 +192,7 @@ def a_name_that_resolves_to_a_private_address_is_refused(world):
 
 
 @test(users=("root",))
-def the_address_that_was_checked_is_the_one_that_is_dialled(world):
+def the_checked_address_is_the_dialled_address(world):
     """A name with another address at every question."""
     web, private = world.web(), world.web(PRIVATE)
     turns = []
@@ -222,7 +222,7 @@ def hosts_come_first_and_are_checked_too(world):
 
 
 @test(users=("root",))
-def a_server_that_is_not_there_is_said_so(world):
+def an_unreachable_server_is_reported(world):
     inside = world.inside("ok.example", "gone.example", "ok.example:22")
     ensure(b"502 Bad Gateway" in (answer := inside.get("ok.example")) and b"Connection refused" in answer, f"{answer}")
     ensure(b"no such name" in inside.get("gone.example", address=WEB), "not said")

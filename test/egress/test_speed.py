@@ -12,7 +12,7 @@ BENCH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../bench/eg
 
 
 @test(users=["root"], timeout=60, alone=True)
-def the_network_costs_about_what_it_should():
+def the_cost_of_the_network_stays_within_its_bounds():
     cella = support.command[-1]
     tool = os.path.join(os.path.dirname(cella), "bench-egress")
     words = [sys.executable, BENCH, "--cella", cella, "--tool", tool, "--rounds", "6", "--bytes", str(256 << 20), "--sandboxes", "20", "--seconds", "2", "--json"]
