@@ -39,7 +39,7 @@ def docker_manifests_are_pulled_as_oci_ones(t):
 
 
 @test
-def of_a_list_this_machines_image_is_taken_or_the_one_asked_for(t):
+def a_list_gives_the_image_of_this_machine_or_of_the_given_platform(t):
     here, there = small("here"), small("there", architecture=oci.ELSEWHERE)
     with Fake({"app:1": [there, here]}) as fake, t.imager() as imager:
         got = imager.image(f"{fake.host}/app:1")
@@ -61,7 +61,7 @@ def an_image_for_another_machine_only_is_refused_before_its_layers(t):
 
 
 @test
-def a_second_pull_asks_one_question(t):
+def a_second_pull_makes_one_request(t):
     with Fake({"app:1": small()}) as fake, t.imager() as imager:
         first = imager.image(f"{fake.host}/app:1")
         fake.log.clear()
@@ -80,7 +80,7 @@ def a_second_pull_of_a_list_makes_no_blob_request_though_head_is_not_allowed(t):
 
 
 @test
-def by_digest_and_known_nobody_is_asked(t):
+def a_known_digest_is_pulled_without_a_request(t):
     image = small()
     with Fake({"app:1": image}) as fake, t.imager() as imager:
         first = imager.image(f"{fake.host}/app@{image.digest}")
@@ -226,7 +226,7 @@ def a_token_that_ends_midway_is_renewed(t):
 
 
 @test
-def basic_credentials_go_to_who_asks_for_them(t):
+def basic_credentials_are_sent_on_request(t):
     secret = "Basic " + base64.b64encode(b"joe:secret").decode()
 
     def guard(request):
@@ -263,7 +263,7 @@ def blobs_may_be_elsewhere_where_credentials_do_not_go(t):
 
 
 @test
-def a_relative_redirect_stays_where_it_is(t):
+def a_relative_redirect_stays_at_the_same_registry(t):
     with Fake({"app:1": small()}) as fake, t.imager() as imager:
         bearer(fake, ["t1"])
         fake.rules.insert(0, (r"/v2/app/blobs/", lambda r: r.answer(302, b"", {"Location": r.path.replace("/v2/app", "/v2/other/app", 1)})))
@@ -303,7 +303,7 @@ def ranges(fake):
 
 
 @test
-def a_broken_line_goes_on_where_it_was(t):
+def a_broken_download_is_resumed(t):
     with Fake({"app:1": BIG}) as fake, t.imager() as imager:
         fake.rule("/blobs/" + LAYER, cut_after([500000, 0, 300000]))
         got = imager.image(f"{fake.host}/app:1")
@@ -312,7 +312,7 @@ def a_broken_line_goes_on_where_it_was(t):
 
 
 @test
-def a_line_that_stays_broken_fails_and_the_next_pull_goes_on(t):
+def a_download_that_breaks_repeatedly_fails_and_the_next_pull_resumes_it(t):
     with Fake({"app:1": BIG}) as fake, t.imager() as imager:
         fake.rule("/blobs/" + LAYER, cut_after([400000] + [0] * 5))
         error = imager.failure(f"{fake.host}/app:1")
@@ -346,7 +346,7 @@ def wait_for(condition, what, seconds=5):
 
 
 @test
-def killed_it_leaves_no_half_image_and_the_next_pull_goes_on(t):
+def a_killed_pull_leaves_no_half_image_and_the_next_pull_resumes_it(t):
     reached = threading.Event()
     with Fake({"app:1": BIG}) as fake, t.imager() as imager:
         fake.rule("/blobs/" + LAYER, hold_after(700000, reached))
@@ -365,7 +365,7 @@ def killed_it_leaves_no_half_image_and_the_next_pull_goes_on(t):
 
 
 @test
-def cancelled_it_ends_at_once(t):
+def a_cancelled_pull_ends_at_once(t):
     reached = threading.Event()
     with Fake({"app:1": BIG}) as fake, t.imager() as imager:
         fake.rule("/blobs/" + LAYER, hold_after(700000, reached))
@@ -381,7 +381,7 @@ def cancelled_it_ends_at_once(t):
 
 
 @test
-def when_its_owner_goes_it_ends(t):
+def a_pull_ends_when_its_owner_leaves(t):
     reached = threading.Event()
     with Fake({"app:1": BIG}) as fake, t.imager() as imager:
         fake.rule("/blobs/" + LAYER, hold_after(700000, reached))
@@ -415,7 +415,7 @@ def four_layers_come_at_once(t):
 
 
 @test
-def two_pulls_of_the_same_share_the_work(t):
+def two_pulls_of_the_same_image_share_the_work(t):
     with Fake({"app:1": BIG}) as fake, t.imager() as imager:
         def slowly(request):
             time.sleep(0.3)
@@ -443,7 +443,7 @@ def a_registry_that_limits_us_is_obeyed_if_that_is_soon(t):
 
 
 @test
-def trouble_that_passes_is_waited_for(t):
+def a_temporary_server_error_is_retried(t):
     with Fake({"app:1": BIG}) as fake, t.imager() as imager:
         for pattern in ("/v2/$", "/manifests/", "/blobs/"):
             fake.once(pattern, lambda r: r.answer(503))
@@ -454,7 +454,7 @@ def trouble_that_passes_is_waited_for(t):
 
 
 @test
-def what_is_not_there_is_said(t):
+def a_missing_image_or_registry_is_reported(t):
     with Fake({"app:1": small()}) as fake, t.imager() as imager:
         error = imager.failure(f"{fake.host}/app:nope")
         assert error["kind"] == "not_found" and f"{fake.host}/app:nope" in error["message"] and error["hint"], error
@@ -471,7 +471,7 @@ def what_is_not_there_is_said(t):
 
 
 @test
-def what_an_earlier_pull_left_is_not_believed(t):
+def a_partial_file_of_an_earlier_pull_is_verified(t):
     image = small()
     with Fake({"app:1": image}) as fake, t.imager() as imager:
         os.mkdir(f"{imager.store}/blobs")

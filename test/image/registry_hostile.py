@@ -65,7 +65,7 @@ def a_configuration_or_manifest_with_another_digest_is_refused(t):
 
 
 @test
-def a_layer_that_is_not_what_the_configuration_says_is_refused(t):
+def a_layer_with_another_diff_id_is_refused(t):
     image, other = small(), oci.Image([({"else": b"?"}, "gzip")])
     text = json.loads(image.text)
     text["layers"] = other.layers
@@ -159,7 +159,7 @@ def huge_headers_end(t):
 
 
 @test
-def a_drip_is_too_slow(t):
+def answers_that_come_too_slowly_are_refused(t):
     def head(request):
         request.drip(b"HTTP/1.1 200 OK\r\nX: " + b"y" * 10000, 0.05)
 
@@ -182,7 +182,7 @@ def a_drip_is_too_slow(t):
 
 
 @test
-def what_is_not_http_is_said_to_be_that(t):
+def servers_that_do_not_speak_http_are_reported(t):
     refused(t, small(), {"/v2/$": lambda r: r.raw(b"SSH-2.0-OpenSSH_9.2\r\n" * 50)}, "engine_unavailable", "")
     with socket.socket() as deaf, t.imager() as imager:  # connections are not accepted there
         deaf.bind(("127.0.0.1", 0))
@@ -205,7 +205,7 @@ def a_range_that_is_ignored_begins_again(t):
 
 
 @test
-def another_range_than_the_one_asked_for_is_not_taken(t):
+def an_answer_with_another_range_is_not_used(t):
     def wrong(request):
         if not request.headers.get("Range"):
             return False
@@ -260,7 +260,7 @@ def redirects_lead_to_http_servers_only(t):
 
 
 @test
-def a_token_service_without_tls_elsewhere_is_not_told_the_password(t):
+def the_password_is_not_sent_to_a_remote_token_service_without_tls(t):
     with Fake({"app:1": small()}) as fake, t.imager() as imager:
         for realm in ("http://192.0.2.1/token", "http://tokens.test/", "file:///etc/passwd", "ftp://127.0.0.1/", "/token", ""):
             fake.rules.clear()
@@ -320,7 +320,7 @@ def tls_fake(t, name, images):
 
 
 @test
-def tls_is_verified_unless_it_need_not_be(t):
+def tls_is_verified_unless_insecure_is_set(t):
     with tls_fake(t, "127.0.0.1", {"app:1": small()}) as fake, t.imager() as imager:
         error = imager.failure(f"{fake.host}/app:1")
         assert error["kind"] == "engine_unavailable" and "TLS" in error["message"] and "update-ca-certificates" in error["hint"], error
@@ -350,7 +350,7 @@ def a_registry_elsewhere_does_not_send_us_to_this_machine(t):
 
 
 @test
-def insecure_is_for_the_registry_itself_and_not_for_where_it_sends_us(t):
+def insecure_holds_for_the_registry_and_not_for_its_redirects(t):
     with Fake() as near, tls_fake(t, "registry.test", {"app:1": small()}) as fake, Proxy(fake.port) as proxy:
         with t.imager(env={"https_proxy": proxy.url, "http_proxy": proxy.url}) as imager:
             for host in ("registry.test", "registry.test:5000"):
@@ -405,7 +405,7 @@ def trusting(certificate_file, bundle):
 
 
 @test
-def who_the_system_trusts_is_trusted(t):
+def certificates_of_the_system_are_trusted(t):
     with tls_fake(t, "registry.test", {"app:1": small()}) as fake, Proxy(fake.port) as proxy:
         view = trusting(t.directory + "/registry.test.pem", BUNDLE)
         with t.imager(env={"https_proxy": proxy.url}, wrapper=view) as imager:

@@ -79,7 +79,7 @@ def the_stores_own_files_are_out_of_reach(s):
 
 
 @test
-def hard_links_to_what_is_not_in_it_are_refused(s):
+def hard_links_to_files_outside_the_archive_are_refused(s):
     link = a.symlink("s", s.area + "/beside/canary")
     refused(s, a.tar(a.hardlink("x", "missing")), "not in it")
     refused(s, a.tar(a.hardlink("x", "/etc/passwd")), "not in it")
@@ -101,7 +101,7 @@ def hard_links_to_what_is_not_in_it_are_refused(s):
 
 
 @test
-def deletions_that_delete_nothing_sane_are_refused(s):
+def invalid_whiteouts_are_refused(s):
     for name in (".wh.", ".wh..", ".wh...", "d/.wh...", "d/.wh.", "/.wh..."):
         refused(s, a.docker([a.tar(a.entry("d/f", "1")), a.tar(a.entry(name))]), "deletes")
     for name in (".wh.d/x", "a/.wh.b/c/d", ".wh.x/.wh.y", ".wh..wh..opq/x"):
@@ -134,7 +134,7 @@ def sizes_end_at_the_limit(s):
 
 
 @test
-def sizes_that_are_none_are_refused(s):
+def invalid_sizes_are_refused(s):
     def header(size):
         info, _ = a.entry("x")
         buf = bytearray(info.tobuf(tarfile.GNU_FORMAT))
@@ -225,14 +225,14 @@ def headers_of_great_size_are_refused(s):
 
 
 @test
-def names_that_end_early_are_what_is_before_the_end(s):
+def names_with_a_nul_byte_end_there(s):
     image = s.load(a.tar(a.entry("x", "1", pax={"path": "good\0/../../evil"})), "x")
     check(set(s.tree(image)) <= {"good", "x"}, s.tree(image))
     check_equal(s.surroundings(), s.around, "what is around")
 
 
 @test
-def a_name_twice_is_one_file(s):
+def the_last_of_several_entries_of_a_name_counts(s):
     image = s.load(a.tar(*(a.entry("same", str(i)) for i in range(500))), "x")
     check_equal(s.tree(image), {"same": "499"})
     refused(s, a.tar(a.entry("f", "1"), a.entry("f/g", "2")), "no directory")

@@ -66,7 +66,7 @@ def directories_that_are_missing_links_or_files_are_ours_all_the_same():
 
 
 @test(users=EVERYBODY)
-def without_a_shell_or_a_command_it_says_so():
+def a_missing_shell_or_command_of_an_image_is_reported():
     imported("bare", layer(without=("sh",)), Entrypoint=["/bin/cat", "/etc/passwd"])
     prints("bare", PASSWD)
     fails("bare", "runtime not found: sh", "sh", "-c", "true")

@@ -56,7 +56,7 @@ def a_kill_at_any_moment_leaves_no_half_image(s):
 
 
 @test
-def leftovers_go_when_the_next_one_starts(s):
+def leftovers_are_removed_when_the_next_process_starts(s):
     s.load(a.tar(a.entry("x", "1")), "x")
     ours, theirs = os.pipe()
     s.start_import(ours, "slow")
@@ -86,7 +86,7 @@ class Other(Store):
 
 
 @test
-def several_at_once_get_along():
+def two_processes_can_import_into_one_store():
     shared = a.tar(a.entry("shared", "1" * 100000))
     archives = [a.docker([shared, a.tar(a.entry(f"own{i}", str(i)))], tags=[f"image{i % 4}:1"]) for i in range(8)]
     with store() as s, Other(s) as other:
@@ -163,7 +163,7 @@ def a_cancelled_import_leaves_nothing(s):
 
 
 @test
-def its_end_is_that_of_its_owner(s):
+def the_process_ends_when_its_owner_leaves_during_an_import(s):
     ours, theirs = os.pipe()
     s.start_import(ours, "x")
     time.sleep(0.05)
@@ -273,7 +273,7 @@ def an_id_or_a_digest_cannot_be_taken_by_a_name(s):
 
 
 @test
-def a_store_that_is_full_says_so(s):
+def a_full_store_is_reported(s):
     image = s.load(a.tar(a.entry("x", "1")), "x")
 
     def plant(path, text):
@@ -392,7 +392,7 @@ def an_invalid_request_ends_the_process():
 
 
 @test
-def it_is_in_a_cage(s):
+def the_process_has_a_filter_no_capabilities_and_its_own_uid(s):
     s.load(a.tar(a.entry("x", "1")), "x")
     status = dict(line.split(":\t", 1) for line in open(f"/proc/{s.pid}/status").read().splitlines() if ":\t" in line)
     check_equal((status["NoNewPrivs"], status["CapEff"].strip("0")), ("1", ""))
@@ -404,7 +404,7 @@ def it_is_in_a_cage(s):
 
 
 @test(users=("user",))
-def a_disk_that_is_full_is_said_and_leaves_nothing():
+def a_full_disk_is_reported_and_leaves_nothing():
     """By a limit on the size of a file, which is the nearest that an ordinary user can have."""
     import resource
     import signal
