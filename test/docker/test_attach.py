@@ -45,14 +45,14 @@ def a_runtime_without_sockets_needs_no_setting():
 
 
 @test(users=("root",), timeout=60)
-def where_a_socket_works_it_is_taken():
+def a_socket_is_preferred_to_a_stream():
     with Place(ENGINE) as p:
         p.sandbox()
         same(attached(p), {False}, "nothing is attached")
 
 
 @test(users=("root",), timeout=60)
-def there_is_no_way_out_over_a_stream():
+def a_sandbox_over_a_stream_has_no_network():
     with Place(ATTACHED[-1]) as p:
         ask = {**p.what, "image": "tiny:1", "command": ["true"], "network": {"tier": "elevated"}}
         p.d.ok("PATCH", "/v1/settings", {"network": {"tier": "elevated"}}, unix=True)
@@ -61,7 +61,7 @@ def there_is_no_way_out_over_a_stream():
 
 
 @test(users=("root",), timeout=90)
-def bytes_of_all_kinds_and_many_of_them_go_through():
+def any_bytes_pass_unchanged_through_a_stream():
     """Also those by which a person would leave a terminal; and a reader that waits delays no other client."""
     with Place(ATTACHED[-1]) as p:
         sb = p.sandbox()
@@ -111,7 +111,7 @@ def the_code_does_not_reach_the_stream():
 
 
 @test(users=("root",), timeout=90)
-def nothing_of_many_is_left():
+def many_sandboxes_leave_no_descriptors_and_threads():
     """Descriptors and threads of cella-docker, after commands at once, terminals, and sandboxes that went."""
     with Place(ATTACHED[-1]) as p:
         p.sh("true")
@@ -140,7 +140,7 @@ def nothing_of_many_is_left():
 
 
 @test(users=("root",), timeout=90)
-def the_helper_killed_ends_its_containers_streams():
+def killing_the_helper_ends_the_streams_of_its_containers():
     """Nobody is at the other end then, and init goes: also before anybody removes the container."""
     with Place(ATTACHED[-1]) as p:
         sb = p.sandbox()

@@ -95,7 +95,7 @@ def the_deadline_holds(p):
 
 
 @case(gvisor=False)
-def limits_end_what_goes_beyond_them(p):
+def code_that_exceeds_a_limit_is_ended(p):
     r = p.exec(runtime="python3", code="x = bytearray(200 << 20)", limits={"memory_bytes": 64 << 20})
     same(r["status"], "memory_limit", "too much memory", r)
     r = p.sh("for i in 1 2 3 4 5 6 7 8 9 10; do sleep 5 & done; wait", limits={"processes": 5})

@@ -61,7 +61,7 @@ def an_answer_without_end_is_cut():
 
 
 @test(timeout=60)
-def silence_is_not_waited_for():
+def an_engine_that_does_not_answer_is_given_up():
     def silent(handler):
         time.sleep(30)
         return b""
@@ -79,7 +79,7 @@ def a_refusal_is_reported_in_the_words_of_the_engine():
 
 
 @test
-def a_runtime_without_sockets_says_how_to_have_them():
+def a_runtime_without_sockets_gives_a_hint_to_attach():
     state = {"State": {"Running": False, "ExitCode": 111, "Error": ""}}
     seen = refused({f"GET /containers/{ID}/json": (200, state)}, "lets no socket", "docker.transport to attach")
     same(len(removed(seen)), 1, "what was made is removed")
@@ -88,7 +88,7 @@ def a_runtime_without_sockets_says_how_to_have_them():
 
 
 @test
-def the_container_that_is_asked_for_has_every_wall():
+def the_requested_container_has_every_wall():
     image = {**IMAGE, "Config": {**IMAGE["Config"], "Volumes": {"/data": {}, "/tmp": {}, "/tmp/deep": {}}, "Healthcheck": {"Test": ["CMD", "evil"]}}}
     with Fake({"GET /images/": (200, image)}) as fake:
         run(fake, "--memory", "100M", "--cpus", "0.5", "--processes", "40", "--", "true")
@@ -108,7 +108,7 @@ def the_container_that_is_asked_for_has_every_wall():
 
 
 @test
-def the_container_that_is_asked_for_shows_of_proc_what_a_sandbox_shows():
+def the_requested_container_shows_the_same_proc_as_a_sandbox():
     """All that this kernel has in /proc and /proc/sys is hidden, but what jail/proc_shown.h lists."""
     shown = {"cpuinfo", "filesystems", "loadavg", "meminfo", "mounts", "net", "self", "stat", "sys", "sysvipc", "thread-self", "uptime", "version"}
     hidden = {f"/proc/{n}" for n in os.listdir("/proc") if not n.isdigit() and n not in shown}

@@ -76,7 +76,7 @@ def killed_cella_run_leaves_nothing():
 
 
 @test(users=("root",), timeout=90)
-def the_helper_killed_ends_its_executions_and_the_next_one_cleans_up():
+def killing_the_helper_ends_its_executions_and_the_next_helper_cleans_up():
     with Place(ENGINE) as p:
         sb = p.sandbox()
         with p.d.events("POST", p.path(sb, "/exec"), {"command": ["sh", "-c", "echo begun; sleep 600"]}) as e:
@@ -90,7 +90,7 @@ def the_helper_killed_ends_its_executions_and_the_next_one_cleans_up():
 
 
 @test(users=("root",), timeout=90)
-def the_daemon_killed_leaves_no_container():
+def killing_the_daemon_leaves_no_container():
     place = Place(ENGINE)
     with place as p:
         p.sandbox()
@@ -103,7 +103,7 @@ def the_daemon_killed_leaves_no_container():
 
 
 @test(users=("root",), timeout=90)
-def what_a_dead_owner_left_is_removed_and_nothing_else():
+def containers_of_a_dead_owner_are_removed_and_no_others():
     with Place(ENGINE) as p:
         def make(home, owner):
             body = {"Image": "tiny:1", "Cmd": ["sleep", "600"], "Labels": {"cella.home": home, "cella.owner": owner, "cella.sandbox": "sbx_x"},
@@ -123,7 +123,7 @@ def what_a_dead_owner_left_is_removed_and_nothing_else():
 
 
 @test(users=("root",), timeout=60)
-def errors_say_what_to_do():
+def errors_have_a_hint():
     need(ENGINE)
     with Daemon(env={**os.environ, "DOCKER_HOST": f"unix://{support.here('nothing')}"}) as d:
         ask = {"engine": "docker", "image": "tiny:1", "command": ["true"]}
