@@ -255,7 +255,7 @@ TEST(missing_fields_are_null)
         check_ok(1);
 }
 
-TEST(long_things_are_cut)
+TEST(long_values_are_truncated)
 {
         AUTO(audit_close) struct audit *audit = opened();
         enum { SIZE = 200000 };
@@ -346,7 +346,7 @@ TEST(output_is_kept_only_if_wanted)
         json_decref(row);
 }
 
-TEST(one_id_is_one_row)
+TEST(an_id_that_is_logged_twice_is_one_row)
 {
         AUTO(audit_close) struct audit *audit = opened();
         log_one(audit, "exe_1");
@@ -1451,7 +1451,7 @@ static int with_full_disk(void)
         return test_failures > 0 ? 1 : 0;
 }
 
-TEST(a_full_disk_loses_what_does_not_fit_and_says_so)
+TEST(a_full_disk_loses_rows_and_is_reported)
 {
         pid_t pid = fork();
         if (pid == 0)

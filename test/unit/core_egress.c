@@ -185,7 +185,7 @@ TEST(a_sandbox_without_a_network_sends_nothing_to_the_egress_process)
         end();
 }
 
-TEST(one_is_attached_with_its_descriptors_changed_and_detached)
+TEST(a_sandbox_is_attached_with_its_descriptors_changed_and_detached)
 {
         struct core_sandbox sb;
         begin("{\"tier\": \"standard\", \"allowed_domains\": [\"a.example\"]}");
@@ -445,7 +445,7 @@ TEST(refusals_reach_the_execution_and_are_bounded)
         end();
 }
 
-TEST(one_that_talks_nonsense_is_let_go_of)
+TEST(an_egress_process_that_sends_invalid_packets_is_disconnected)
 {
         static const char nonsense[1000];
         const uint32_t types[] = {0, EGRESS_ATTACH, EGRESS_COUNTED, EGRESS_REFUSED, EGRESS_FAILED, 999};

@@ -120,7 +120,7 @@ TEST(cpu_time_and_throttle_go_on_during_the_grace_time)
         CHECK_INT(deadline_take(&d, START + 20 * MS), DEADLINE_THROTTLE);
 }
 
-TEST(several_timers_that_are_due_come_one_by_one)
+TEST(several_due_timers_are_taken_one_by_one)
 {
         struct deadlines d = started(5, 5, 0, 1000, DEADLINE_THROTTLES);
         deadline_set(&d, OWN_TIMER, START + 1 * MS);

@@ -150,7 +150,7 @@ static int make_netns(void)
         return fd;
 }
 
-TEST(a_user_has_none_over_what_root_made)
+TEST(a_user_may_not_enter_a_network_namespace_of_root)
 {
         if (unusable())
                 SKIP(unusable());

@@ -76,7 +76,7 @@ TEST(unexpected_messages_are_refused_at_their_first_line)
         driver_frames_done(&f);
 }
 
-TEST(memory_grows_with_what_comes)
+TEST(memory_grows_with_the_received_bytes_only)
 {
         struct driver_frames f = {0};
         const char *why = NULL;

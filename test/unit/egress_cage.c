@@ -130,7 +130,7 @@ static int x32(void)
         return (int)sys_call1(0x40000000 | SYS_getpid, 0);
 }
 
-TEST(calls_of_other_machines_kill_it)
+TEST(calls_of_other_architectures_kill_the_process)
 {
         if (uncaged())
                 SKIP(uncaged());

@@ -160,7 +160,7 @@ TEST(cnames_are_followed_inside_the_answer)
         CHECK_INT(a.n, 0);
 }
 
-TEST(nothing_is_remembered_as_long_as_the_soa_says)
+TEST(negative_answers_are_kept_for_the_time_of_the_soa)
 {
         static const struct {
                 uint32_t ttl, minimum, is;

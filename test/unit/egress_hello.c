@@ -206,7 +206,7 @@ TEST(names_are_normalised_or_refused)
         }
 }
 
-TEST(more_than_one_name_is_none)
+TEST(several_server_names_are_refused)
 {
         static struct bytes list;
         char name[NAME_MAX_BYTES] = "untouched";
@@ -417,7 +417,7 @@ TEST(messages_that_are_no_client_hello_are_refused)
         CHECK_INT(read_exactly(message.data, message.length, name), -EPROTO);
 }
 
-TEST(too_long_is_refused_as_soon_as_it_is_known)
+TEST(a_hello_that_is_too_long_is_refused_at_its_header)
 {
         static const uint8_t begin[] = {22, 3, 1, 0x40, 0, 1, 0, 0x80, 0},
                              huge[] = {22, 3, 1, 0, 4, 1, 0xff, 0xff, 0xff};

@@ -428,7 +428,7 @@ TEST(smuggling)
 }
 
 /* A refusal must not look like a hang. */
-TEST(some_are_refused_before_they_end)
+TEST(invalid_heads_are_refused_before_their_end)
 {
         static const struct {
                 const char *text;

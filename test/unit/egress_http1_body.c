@@ -37,7 +37,7 @@ static long skip(const char *head, const char *data, size_t length, size_t step,
 
 static const char chunked[] = HEAD "Transfer-Encoding: chunked\r\n\r\n";
 
-TEST(bodies_end_where_they_end)
+TEST(bodies_end_at_their_length_or_last_chunk)
 {
         static const struct {
                 const char *head, *data;

@@ -40,7 +40,7 @@ static void start_loop(void)
         started = true;
 }
 
-TEST(timers_come_when_they_are_due)
+TEST(timers_fire_when_they_are_due)
 {
         static const int64_t after[] = {0,        1,        16384,    100000,   1000000,
                                         16700000, 16800000, 17000000, 60000000, 3600000000};

@@ -95,7 +95,7 @@ static const char blocked[] = "in blocked_domains";
 static const char other_port[] = "in allowed_domains, but not with this port";
 static const char raw[] = "neither TLS with a name nor HTTP, and no entry of allowed_domains names the port";
 
-TEST(standard_allows_what_is_listed)
+TEST(standard_allows_listed_hosts_only)
 {
         struct policy *p = policy_of((struct lists){
                 EGRESS_STANDARD,
@@ -291,7 +291,7 @@ TEST(addresses_that_are_not_public_are_refused)
         policy_drop(p);
 }
 
-TEST(allowed_private_lifts_that_only)
+TEST(allowed_private_lifts_only_the_ban_on_private_addresses)
 {
         static const char everywhere[] =
                 "db.internal *.corp.example cache.internal:6379 10.1.0.0/16 10.2.0.1 192.168.0.0/16:8080 "
@@ -380,7 +380,7 @@ TEST(blocked_addresses_are_blocked_behind_names)
         policy_drop(p);
 }
 
-TEST(raw_is_what_names_another_port)
+TEST(raw_connections_need_an_entry_with_another_port)
 {
         struct policy *p = policy_of((struct lists){
                 EGRESS_STANDARD,
@@ -415,7 +415,7 @@ TEST(raw_is_what_names_another_port)
 
 /* ---- policy_get ---- */
 
-TEST(equal_policies_are_one)
+TEST(equal_policies_share_one_object)
 {
         struct lists lists = {EGRESS_STANDARD, {"example.com", "*.org"}, "evil.com", "10.0.0.0/8"};
         struct packet first = pack(lists), second = pack(lists);

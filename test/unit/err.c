@@ -9,7 +9,7 @@ static const char *said(const char *text)
         return err.msg;
 }
 
-TEST(words_are_utf8_whatever_they_quote)
+TEST(messages_that_quote_invalid_utf8_are_valid)
 {
         CHECK_STR(said("caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80"),
                   "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80 is bad");

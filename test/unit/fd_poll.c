@@ -140,7 +140,7 @@ TEST(no_callback_after_close_in_the_same_batch)
         end(&c);
 }
 
-TEST(no_callback_after_stop_in_the_same_batch_and_it_can_be_started_again)
+TEST(no_callback_after_stop_in_the_same_batch_until_the_next_start)
 {
         ends_others(stop_others);
         turn();
@@ -176,7 +176,7 @@ TEST(a_reused_descriptor_number_gets_no_old_event)
         end(&c);
 }
 
-TEST(it_can_be_closed_and_freed_in_its_own_callback)
+TEST(a_poll_can_be_closed_and_freed_in_its_own_callback)
 {
         begin(&a, close_own);
         begin(&b, close_own);

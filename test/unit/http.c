@@ -213,7 +213,7 @@ TEST(serves_http_1_0)
         reader_done(&reader);
 }
 
-TEST(refuses_what_is_not_http)
+TEST(refuses_input_that_is_not_http)
 {
         static const struct {
                 const char *text;

@@ -71,7 +71,7 @@ TEST(takes_a_half_closed_client_for_gone)
         WAIT_FOR(http_server_connections(server) == 0);
 }
 
-TEST(is_not_confused_by_a_next_request_while_one_waits)
+TEST(keeps_the_next_request_until_the_first_is_answered)
 {
         AUTO(reader_done) struct reader reader = {.fd = dial()};
         put(reader.fd, "GET /never HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -159,7 +159,7 @@ TEST(sends_events_at_once)
         CHECK_INT(seen.gone, 0);
 }
 
-TEST(bounds_what_a_slow_reader_holds)
+TEST(bounds_the_memory_for_a_slow_reader)
 {
         static char block[32768];
         size_t written = 0;

@@ -54,7 +54,7 @@ TEST(ends_connections_without_progress)
         WAIT_FOR(seen.gone == 1);
 }
 
-TEST(serves_beside_thousands_of_idle_ones)
+TEST(serves_beside_thousands_of_idle_connections)
 {
         enum { IDLE = 2000 };
         int fds[IDLE];
@@ -83,7 +83,7 @@ TEST(serves_beside_thousands_of_idle_ones)
         WAIT_FOR(http_server_connections(server) == 0);
 }
 
-TEST(lets_idle_ones_give_way)
+TEST(closes_idle_connections_for_new_ones)
 {
         int fds[30], held[10];
 

@@ -254,7 +254,7 @@ TEST(ends_websockets_that_break_the_rules)
         WAIT_FOR(http_server_connections(server) == 0);
 }
 
-TEST(closes_after_what_was_written)
+TEST(closes_after_written_messages_were_sent)
 {
         static char block[60000];
         struct frame frame;
@@ -281,7 +281,7 @@ TEST(closes_after_what_was_written)
         ws_over(&reader, 2); /* though we did not answer */
 }
 
-TEST(bounds_what_a_websocket_holds)
+TEST(bounds_the_memory_of_a_websocket)
 {
         static char block[16384];
         size_t sent = 0;

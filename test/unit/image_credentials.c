@@ -91,7 +91,7 @@ TEST(invalid_credential_files_are_refused_or_empty)
         CHECK_INT(parse("{\"auths\":{\"q.io\":{\"identitytoken\":\"a\\nb\"}}}", "q.io"), -EINVAL);
 }
 
-TEST(the_file_is_where_docker_has_it)
+TEST(the_credentials_file_is_found_as_by_docker)
 {
         char path[200], directory[64];
         snprintf(directory, sizeof directory, "%s/cella-credentials-XXXXXX", test_directory());

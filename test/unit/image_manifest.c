@@ -101,7 +101,7 @@ TEST(the_available_platforms_are_listed_if_none_fits)
         CHECK(!strstr(err.msg, "unknown") && err.hint[0]);
 }
 
-TEST(a_list_of_one_without_a_platform_is_that_one)
+TEST(the_only_entry_of_a_list_needs_no_platform)
 {
         CHECK_INT(reading(LIST(ENTRY("7", ""))), 0);
         CHECK_STR(m.chosen.digest, "sha256:" HEX "7");

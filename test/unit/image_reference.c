@@ -90,7 +90,7 @@ TEST(lengths_are_bounded)
         CHECK(strcmp(full(text), "refused") != 0);
 }
 
-TEST(loopback_is_what_no_wire_leads_to)
+TEST(loopback_addresses_are_known_in_all_forms)
 {
         static const char *const near[] = {"localhost",       "localhost:5000", "127.0.0.1",
                                            "127.1.2.3:80",    "[::1]:1",        "[::1]",

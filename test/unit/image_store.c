@@ -58,7 +58,7 @@ TEST(every_name_is_a_file_and_back)
         CHECK(image_name_of_file("file_abc%", name) == -EINVAL);
 }
 
-TEST(short_names_are_what_people_write)
+TEST(short_names_leave_out_the_defaults_of_docker)
 {
         CHECK_STR(image_name_short("docker.io/library/python:3"), "python:3");
         CHECK_STR(image_name_short("docker.io/a/b:1"), "a/b:1");
@@ -190,7 +190,7 @@ TEST(invalid_records_of_the_store_are_refused)
         }
 }
 
-TEST(documents_are_read_as_they_were_written)
+TEST(documents_are_read_back_unchanged)
 {
         static const char *env[] = {"A=1", "B=line\nbreak", "C=", NULL}, *cmd[] = {"", "\xc3\xa4 =", NULL},
                           *layers[] = {"sha256:" ID, NULL}, *none[] = {NULL};
@@ -231,7 +231,7 @@ TEST(documents_are_read_as_they_were_written)
         free(text);
 }
 
-TEST(paths_lose_what_is_dangerous)
+TEST(paths_are_normalised_and_dotdot_is_refused)
 {
         char ret[TREE_PATH_MAX], many[2 * TREE_PATH_MAX];
         static const struct {
@@ -282,7 +282,7 @@ TEST(lists_of_paths_keep_every_byte)
         paths_done(&again);
 }
 
-TEST(trees_go_however_deep_they_are)
+TEST(trees_of_any_depth_are_removed)
 {
         int dir = make_area(), at = sys_dup_above(dir, 0);
         for (int i = 0; i < 3000; i++) {

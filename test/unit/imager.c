@@ -77,7 +77,7 @@ TEST(a_request_that_is_too_long_is_none_and_leaves_nothing)
         CHECK_INT(in_heap(), 0);
 }
 
-TEST(a_bound_is_a_number)
+TEST(the_bound_of_the_store_is_sent_as_a_number)
 {
         char *line = NULL;
         size_t len = 0;

@@ -93,7 +93,7 @@ static void plainly(FILE *out, const char *data, size_t len)
         putc('"', out);
 }
 
-TEST(strings_are_the_same_wherever_something_stands_in_them)
+TEST(strings_are_escaped_as_by_a_plain_reference)
 {
         static const char odd[] = "\n\r\t\"\\\x01\x1f\x7f\x80\xff\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80 x";
         char text[9000];

@@ -113,7 +113,7 @@ TEST(a_step_that_fails_leaves_the_old_version)
         remove_file();
 }
 
-TEST(killed_in_the_middle_of_a_migration_it_has_the_old_version)
+TEST(a_kill_during_a_migration_leaves_the_old_version)
 {
         const char *const first[] = {good[0], "ALTER TABLE one ADD COLUMN y TEXT; SELECT die()", good[2]};
         const char *const last[] = {good[0], good[1],

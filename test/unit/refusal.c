@@ -33,7 +33,7 @@ TEST(a_key_has_a_burst_and_then_one_a_minute)
         CHECK_INT(taken("key_a", 1000, INT64_C(100000) * REFUSALS_EVERY_MS, &unrecorded), REFUSALS_BURST);
 }
 
-TEST(a_key_does_not_use_up_what_another_has)
+TEST(a_key_does_not_use_up_the_burst_of_another)
 {
         uint64_t unrecorded;
         refusals = (struct refusals){0};

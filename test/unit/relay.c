@@ -341,7 +341,7 @@ TEST(the_end_follows_all_output_and_does_not_wait_for_a_reader)
 }
 
 /* init has said that its last command ended, and is gone: nothing of it is lost. */
-TEST(the_last_words_arrive)
+TEST(output_before_the_end_of_init_arrives)
 {
         const size_t len = 60000;
         int mine[4], theirs[4];
@@ -369,7 +369,7 @@ TEST(the_last_words_arrive)
         end_free(&p.inside);
 }
 
-TEST(many_at_once_are_carried_and_nothing_is_left)
+TEST(many_commands_at_once_leave_no_descriptors)
 {
         enum { N = 60 };
         const int before = open_fds();

@@ -284,7 +284,7 @@ TEST(foreign_names_in_messages_are_cut_between_characters)
         json_decref(quoted);
 }
 
-TEST(a_document_that_is_there_is_checked_under_its_path)
+TEST(errors_in_a_parsed_document_have_its_path)
 {
         json_t *document = json_pack("{s:i}", "memroy", 1), *list = json_array();
         CHECK_INT(schema_check(limits, document, "settings.limits", &err), -EINVAL);

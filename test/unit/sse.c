@@ -27,7 +27,7 @@ static int feed(const char *text, size_t piece)
         return r;
 }
 
-TEST(events_come_however_they_are_cut)
+TEST(events_are_read_from_any_pieces)
 {
         static const char text[] =
                 ": hello\n\nevent: start\ndata: {\"a\": 1}\n\nevent:stdout\ndata:x\ndata: y\nid: "
@@ -62,7 +62,7 @@ TEST(names_are_cut_and_unknown_fields_ignored)
         CHECK_STR(seen, "[0123456789012345678901234567890|x|1]");
 }
 
-TEST(the_listener_can_end_it)
+TEST(the_listener_can_end_the_stream)
 {
         CHECK_INT(feed("event: stop\ndata: x\n\ndata: y\n\n", 100), -ECANCELED);
         CHECK_STR(seen, "[stop|x|1]");

@@ -60,7 +60,7 @@ TEST(files_written_before_are_older_and_later_ones_are_not)
         CHECK_INT(system(command), 0);
 }
 
-TEST(it_is_a_moment_between_before_and_after)
+TEST(a_stamp_is_between_the_clock_before_and_after)
 {
         for (int i = 0; i < TURNS; i++) {
                 struct timespec before, now, after;

@@ -175,7 +175,7 @@ TEST(packing_and_unpacking_give_the_same_files)
         }
 }
 
-TEST(other_programs_understand_it)
+TEST(tar_unpacks_our_archives)
 {
         CHECK_INT(system("mkdir -p src/a/b && echo hi > src/a/b/c && ln -s b src/a/l && "
                          "f=src/a/$(printf '%0200d' 1) && echo long > $f"),
@@ -415,7 +415,7 @@ TEST(headers_without_an_entry_end)
         CHECK_INT(unpack(512), -EPROTO);
 }
 
-TEST(a_file_that_does_not_come_whole_leaves_what_was_there)
+TEST(an_incomplete_file_does_not_replace_the_old_one)
 {
         CHECK_INT(system("echo mine >in/f"), 0);
         add('0', "f", "", "theirs");
@@ -565,7 +565,7 @@ TEST(an_archive_that_stops_is_refused)
         CHECK_INT(unpack(512), 0);
 }
 
-TEST(a_file_that_says_it_is_huge_takes_what_comes)
+TEST(a_file_that_claims_to_be_huge_is_refused)
 {
         add('x', "pax", "", "27 size=9000000000000000000\n");
         add('0', "f", "", "x");

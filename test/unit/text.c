@@ -16,7 +16,7 @@ TEST(plain_text_stays)
         CHECK_STR(safe(NULL), "");
 }
 
-TEST(nothing_steers_the_terminal)
+TEST(control_characters_are_replaced)
 {
         CHECK_STR(safe("\033[31mred\033]0;title\007"), "?[31mred?]0;title?");
         CHECK_STR(safe("a\nb\rc\td\x7f"), "a?b?c?d?");
