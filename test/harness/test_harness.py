@@ -90,7 +90,7 @@ def a_missed_deadline_is_repeated_twice_and_then_fails():
 
 
 @test
-def a_deadline_that_a_thread_missed_is_one_of_the_test():
+def a_deadline_missed_in_a_thread_makes_the_test_late():
     text = """
 import threading
 from support import fail, late, test
@@ -215,7 +215,7 @@ def fewer_tests_than_the_minimum_fail():
 
 
 @test
-def the_parts_of_a_suite_are_all_of_it():
+def the_parts_of_a_suite_together_are_the_whole_suite():
     text = "for i in range(7): test(lambda: None, name='t' + str(i))\n"
     names = [line for part in ("1/3", "2/3", "3/3") for line in suite(text, "--part", part, "--list")[1].splitlines()]
     assert sorted(names) == sorted(suite(text, "--list")[1].splitlines()) and len(names) == 14, names
@@ -275,7 +275,7 @@ def a_stage_with_an_unexpected_skip_fails():
 
 
 @test
-def a_stage_whose_build_failed_fails():
+def a_stage_fails_if_its_build_failed():
     status, out = stages(f"[{shell('exit 1', 'build-it')}, {shell('true', after=('build-it',))}]")
     assert status == 1 and "FAIL small: not run, because build-it failed" in out and last(out) == "0 passed, 2 failed, 0 skipped", out
 
@@ -304,7 +304,7 @@ def one_stage_can_be_chosen_and_its_tests_by_name():
 
 
 @test
-def only_what_has_not_passed_is_resumed():
+def resume_skips_stages_that_passed():
     with tempfile.TemporaryDirectory() as d:
         table = "[" + shell(f"echo a >>{d}/a", "a") + ", " + shell(f"echo b >>{d}/b; test $(wc -l <{d}/b) = 2", "b") + "]"
         program = f"""
@@ -401,7 +401,7 @@ def too_little_coverage_fails():
 
 
 @test
-def the_coverage_report_tells_what_ran_and_what_is_not_measured():
+def the_coverage_report_lists_lines_and_unmeasured_files():
     status, out = coverage("--need", "core=75", "--lines", "core")
     assert status == 0 and last(out) == "1 passed, 0 failed, 0 skipped", out
     lines = [" ".join(line.split()) for line in out.splitlines()]

@@ -117,7 +117,7 @@ class Abuse:
                 time.sleep(0.02)
         return ""
 
-    def stream_of_yes_that_nobody_reads(self):
+    def stream_of_yes_without_a_reader(self):
         with self.d.raw() as s:
             s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             s.sendall(request("POST", "/v1/exec", execution("yes", timeout_ms=60000), "Accept: text/event-stream\r\n"))
@@ -220,7 +220,7 @@ class Abuse:
                         return f"{method} {path} took a gigabyte and did not answer"
         return ""
 
-    def answers_that_nobody_reads(self):
+    def answers_without_a_reader(self):
         held = []
         code = "import sys; sys.stdout.write('x' * (900 << 10))"
         for _ in range(8 if self.short else 24):
@@ -384,7 +384,7 @@ class Abuse:
 # The most that the server may have, in MiB above what it had: bodies (24 MiB of JSON are some 100 as objects),
 # 16,384 connections of a few kB each, 100 executions with two streams of 1 MiB.
 BOUNDS = {"idle_connections": 256, "five_thousand_sandboxes_at_once": 256, "malformed_everything": 256,
-          "slow_reader_of_a_large_answer": 96, "answers_that_nobody_reads": 160}
+          "slow_reader_of_a_large_answer": 96, "answers_without_a_reader": 160}
 
 
 def main():

@@ -99,7 +99,7 @@ TEST(javascript)
         run(SCAN_JAVASCRIPT, "javascript.txt");
 }
 
-TEST(there_are_enough_of_them)
+TEST(the_corpus_has_at_least_150_cases)
 {
         CHECK(counted >= 150);
 }
@@ -131,7 +131,7 @@ TEST(an_unknown_language_is_risky)
         CHECK_STR(report.findings[0].rule, "unknown_language");
 }
 
-TEST(nothing_is_nothing)
+TEST(empty_code_has_no_findings)
 {
         static struct scan_report report;
         for (int language = SCAN_PYTHON; language <= SCAN_JAVASCRIPT; language++) {

@@ -328,7 +328,7 @@ TEST(nuls_hide_nothing)
 
 /* Each in memory that ends with it: sanitizers see when somebody reads on.  Where a text ends too early,
  * parsers put nodes behind its end in which there is nothing. */
-TEST(nothing_is_read_behind_the_end)
+TEST(the_scanner_does_not_read_past_the_end)
 {
         static const char *const texts[] = {
                 "\"\"|", "a|",     "a &&",    "a=",  "a+",     "for a in", "cat <<", "$((",

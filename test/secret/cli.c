@@ -191,7 +191,7 @@ static int piped(int listener, char *const *words, const char *input, size_t len
 
 /* ---- tests ---- */
 
-TEST(a_piped_value_is_sent_as_it_is)
+TEST(a_piped_value_is_sent_unchanged)
 {
         static const struct {
                 const char *input, *body;

@@ -91,7 +91,7 @@ TEST(many_handles_are_refused)
         CHECK_INT(secret_handles_check(many, "secrets", &err), -E2BIG);
 }
 
-TEST(a_variable_is_said_once)
+TEST(a_variable_in_env_and_secrets_is_refused)
 {
         json_t *handles = json_pack("{s:s, s:s}", "A", "a", "B", "b"), *env = json_pack("{s:s}", "C", "c");
         CHECK_INT(secret_handles_check_env(handles, env, "secrets", &err), 0);
@@ -152,7 +152,7 @@ TEST(an_execution_gets_variables_and_a_mask)
         CHECK_STR(text, "*** and ***\n");
 }
 
-TEST(nothing_asked_nothing_made)
+TEST(a_request_without_secrets_has_no_grant)
 {
         struct secret_grant *grant = (struct secret_grant *)&err;
         json_auto_t *empty = json_object();

@@ -297,7 +297,7 @@ static size_t random_mixture(const struct mask_value *values, size_t n, const ch
         return used;
 }
 
-TEST(it_agrees_with_the_reference)
+TEST(the_mask_agrees_with_the_reference)
 {
         unsigned long masked = 0, exact = 0;
         int rounds = 1000 / (int)slower();
@@ -338,7 +338,7 @@ TEST(it_agrees_with_the_reference)
 
 /* ---- bounds ---- */
 
-TEST(nothing_is_held_without_need)
+TEST(only_a_possible_beginning_of_a_secret_is_held_back)
 {
         AUTO(mask_free) struct mask *mask = mask_of("hunter2");
         AUTO(mask_stream_free) struct mask_stream *stream = NULL;
@@ -384,7 +384,7 @@ TEST(no_secrets_no_mask)
         mask_free(mask);
 }
 
-TEST(messages_are_masked_where_they_are)
+TEST(messages_are_masked_in_place)
 {
         AUTO(mask_free) struct mask *mask = mask_of("hunter2");
         char text[64] = "cannot open 'aHVudGVyMg==': hunter2", empty[4] = "";
@@ -483,7 +483,7 @@ TEST(a_long_value_byte_by_byte)
 }
 
 /* What the bitmap of beginnings is made from leaves none out. */
-TEST(no_beginning_is_forgotten)
+TEST(every_form_begins_with_a_byte_of_the_bitmap)
 {
         for (int round = 0; round < 1 + 60 / (int)slower(); round++) {
                 char value[8];

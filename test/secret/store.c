@@ -435,7 +435,7 @@ TEST(a_credential_comes_before_the_file)
 
 /* ---- others ---- */
 
-TEST(two_processes_do_not_share_it)
+TEST(a_second_process_cannot_open_the_store)
 {
         struct secret_store *store = opened();
         int status = 0;
@@ -524,7 +524,7 @@ static void check_one_of(struct secret_store *store, const char *name, const cha
         secret_free(secret);
 }
 
-TEST(killed_at_any_step_it_is_the_old_or_the_new)
+TEST(a_kill_at_any_step_leaves_the_old_or_the_new_store)
 {
         static const struct {
                 void (*change)(struct secret_store *);
@@ -560,7 +560,7 @@ TEST(killed_at_any_step_it_is_the_old_or_the_new)
         }
 }
 
-TEST(without_room_the_old_stays)
+TEST(a_failed_write_keeps_the_old_store)
 {
         AUTO(secret_store_close) struct secret_store *store = opened();
         set_three(store);

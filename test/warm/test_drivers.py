@@ -435,7 +435,7 @@ def python_behaves_as_a_script():
 
 
 @test
-def python_output_is_there_when_it_is_done():
+def python_output_arrives_before_the_end_of_the_run():
     with Context("python") as c:
         run = c.run("for i in range(200000): print('line', i)")
         assert run.stdout.count("\n") == 200000 and run.stdout.endswith("line 199999\n")
@@ -900,7 +900,7 @@ def bash_exits_and_lives_on():
 
 
 @test
-def bash_options_do_not_break_it():
+def bash_options_do_not_break_the_driver():
     with Context("bash") as c:
         run = c.run("set -x; echo traced")
         assert run.stdout == "traced\n" and run.stderr.lstrip("+") == " echo traced\n", run
@@ -979,7 +979,7 @@ def bash_is_interrupted_and_lives_on():
 
 
 @test
-def what_has_no_daemon_ends():
+def drivers_end_when_the_daemon_closes_the_socket():
     for language in PROGRAMS:
         with Context(language) as c:
             c.run({"python": "import threading, time; threading.Thread(target=time.sleep, args=(60,)).start()",
@@ -991,7 +991,7 @@ def what_has_no_daemon_ends():
 
 
 @test
-def what_dies_is_seen():
+def the_death_of_a_driver_is_noticed():
     deaths = {
         "python": ["import os; os._exit(5)", "import os; os.kill(os.getpid(), 9)", "import os; os.closerange(3, 4000)",
                    "import os\nif os.fork(): os._exit(5)\nimport time; time.sleep(60)"],
