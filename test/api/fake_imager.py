@@ -54,7 +54,7 @@ def add(name, nonce=b""):
 
 
 def stop(job):
-    log(ended=job, how="cancelled")  # whoever hears of it may end us
+    log(ended=job, how="cancelled")  # the reader of this line may end this process
     say(id=job, event="failed", error={"kind": "invalid_request", "message": "cancelled", "hint": ""})
 
 

@@ -37,7 +37,7 @@ class Minified:
         return self.random.choice(self.names)
 
     def function(self, write):
-        """What is written with a name more; it is gone then."""
+        """The text of a function with one more name in scope."""
         n = len(self.names)
         self.names.append("nirsoalchudpfmgv"[n % 16])
         text = write(self.names[-1])

@@ -395,7 +395,7 @@ def two_clients_at_once(d, s):
     for t in threads:
         t.join()
     same(failures, [], "failures")
-    # One context, two who want it: each run is run whole or refused.
+    # Two clients of one context: each run is complete or refused.
     statuses = []
 
     def press(i):
@@ -455,13 +455,13 @@ def a_run_as_events(d, s, c):
     same([(x["mime"], x["data"], x["main"]) for x in results], [("text/plain", "5", False), ("text/plain", "6", True)], "results")
     ensure("stdout" not in end and end["stdout_bytes"] == 10 and end["status"] == "exited", f"exit {end}")
     same(end["results"], results, "the results at the end")
-    # A client that goes away interrupts it.
+    # A client that leaves interrupts the run.
     with d.events("POST", c + "/run", {"code": "x = 1\nprint('going')\nwhile True: pass"}) as e:
         e.read_until("going\n")
     until(lambda: state(d, c) == "idle", 20, "the end of the abandoned run")
     same(text(run(d, c, "x")), "1", "x")
     same([x["status"] for x in d.rows()].count("cancelled"), 1, "in the log")
-    # Unless it said so.
+    # Unless the run is detached.
     code = "import os, time\nprint('going')\nwhile not os.path.exists('/workspace/go'): time.sleep(0.01)\nx = 2"
     with d.events("POST", c + "/run", {"code": code, "detach": True}) as e:
         e.read_until("going\n")
@@ -540,7 +540,7 @@ def hostile_traffic_ends_only_its_context(d, s):
     with contextlib.suppress(support.Skip):
         not_sanitized()
         ensure(resident(pid) - before < 64 << 20, f"the daemon grew from {before} to {resident(pid)}")
-    # Between runs nothing may be said at all.
+    # Between runs, any message of the driver is an error.
     ok(run(d, c, SOCKET + "import threading\nthreading.Timer(0.2, lambda: s.sendall(b'result 8000000\\n' + b'x' * 1000000)).start()"))
     until(lambda: state(d, c) == "dead", 20, "its end")
     ensure("unexpected message" in d.get(c)["reason"], f"reason {d.get(c)['reason']}")
@@ -549,7 +549,7 @@ def hostile_traffic_ends_only_its_context(d, s):
     r = run(d, c, SOCKET + "s.sendall(b'result 8000000\\nx')\nwhile True: pass", limits={"timeout_ms": 2000, "grace_ms": 300})
     same(r["status"], "timeout", "a frame without an end")
     d.post(c + "/restart", b"")
-    # Its driver's socket closed: the run cannot be heard, and is ended.
+    # The socket of the driver is closed: the run cannot report its end, and is ended.
     r = run(d, c, SOCKET + "s.close(); os.close(control()); import time; time.sleep(100)")
     ensure(r["status"] == "signaled" and state(d, c) == "dead", "a closed socket", r)
     same(text(run(d, other, "x")), "1", "the other context")

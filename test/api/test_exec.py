@@ -115,7 +115,7 @@ def files_are_written_before_the_run(d):
 
 @test
 def files_of_the_request_are_no_changes_however_little_time_passed():
-    """Files are stamped with a clock that goes in steps, and since Linux 6.13 with a finer one where somebody looks."""
+    """Timestamps of files come from a coarse clock; since Linux 6.13, from a finer one if the old timestamp was read."""
 
     def changes(r):
         return {(f["path"], f["change"]) for f in r["files"]}
@@ -172,7 +172,7 @@ def statuses_tell_the_true_cause(d):
 
 @test(users=["root"])
 def usage_is_reported_for_killed_runs_too(d):
-    """Nobody inside is left to tell, and those it had waited for are gone."""
+    """No process inside is left to report it, and the children it had waited for are gone."""
     stay = "import os, resource, signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
     burn = "while time.process_time() < 0.2: pass\n"
     say = "print(sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)) * 1000, flush=True)\n"
@@ -469,8 +469,8 @@ def a_half_sent_request_delays_no_other_client(d):
 
 @test(users=["user"])
 def descriptors_on_their_way_are_not_the_daemons():
-    """The kernel counts them by user, and takes none from who has more of them than he may have open: code that is the same user as the
-    daemon must meet that before it does."""
+    """The kernel counts descriptors in flight by user, and refuses more than the user's limit of open files.  Code with the uid of the
+    daemon must reach that limit before the daemon does."""
     code = r"""
 import array, errno, socket, time
 kept, sent = [], 0

@@ -194,7 +194,7 @@ def questions_to_the_log_wait_in_a_bounded_queue_and_hold_up_nothing_else(d):
         a = d.refused("over_capacity", "GET", "/v1/executions?text=x", None, "4 of yours", key=keys[0])
         ensure(int(a.headers["Retry-After"]) >= 1, "when to try again", a)
         quick = ask_log(d, keys[0], f"/v1/executions/{id_}")
-        asked.pop().close()  # who leaves makes room
+        asked.pop().close()  # a client that leaves frees its place
         time.sleep(1)
         asked.append(ask_log(d, keys[0]))
         for key in keys[1:8]:
@@ -202,7 +202,7 @@ def questions_to_the_log_wait_in_a_bounded_queue_and_hold_up_nothing_else(d):
         time.sleep(1)
         for target in ("/v1/executions", "/v1/executions/verify"):
             d.refused("over_capacity", "GET", target, key=keys[8])
-        asked += [ask_log(d) for _ in range(16)]  # of the owner, whom keys cannot keep out
+        asked += [ask_log(d) for _ in range(16)]  # of the owner: keys cannot take all places
         time.sleep(1)
         d.refused("over_capacity", "GET", "/v1/executions", unix=True)
         same(answered([*asked, quick]), [], "answers while nothing can be read")
@@ -221,7 +221,7 @@ def questions_that_wait_do_not_hold_up_the_end(d):
     with Slow(d):
         asked = [ask_log(d) for _ in range(10)]
         time.sleep(0.2)
-    d.stop()  # looks at how it ended
+    d.stop()  # also checks the exit status
     for c in asked:
         c.close()
 

@@ -44,7 +44,7 @@ def install(fake=True):
 
 
 def not_installed():
-    """For what is about a cella-image that is nowhere."""
+    """For tests without any cella-image."""
     if os.path.exists("/usr/local/libexec/cella/cella-image"):
         raise support.Skip("cella-image is installed on this machine")
 
@@ -67,7 +67,7 @@ class Store:
         return [x["request"] for x in self.heard(request=...) if op in (None, x["request"]["op"])]
 
     def go(self):
-        """Lets what is slow go on."""
+        """Lets the slow jobs continue."""
         with open(os.path.join(self.path, "go-slow"), "w"):
             pass
         os.chmod(self.path, 0o700)
@@ -530,7 +530,7 @@ def an_image_pinned_by_its_id_is_used(d):
         status, answer = upload(d, name, root_tar(10))
         same((status, answer["error"]["kind"]), (400, "invalid_request"), f"an import as {name}")
     refs = os.path.join(d.state, "images", "refs")
-    for name in (first, "sha256:" + first, first[:12]):  # as if somebody had had his way
+    for name in (first, "sha256:" + first, first[:12]):  # as if such an import had succeeded
         shutil.copy2(os.path.join(refs, "other"), os.path.join(refs, name))
         os.chown(os.path.join(refs, name), os.stat(refs).st_uid, -1)
     for name in (first, "sha256:" + first, first[:12], "base"):

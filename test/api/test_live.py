@@ -41,7 +41,7 @@ class Watch:
         self.events.__exit__(None, None, None)
 
 
-@test(users=["root"])  # who has control groups, for pausing and for usage
+@test(users=["root"])  # root: control groups are needed for pausing and for usage
 def watchers_get_an_event_for_each_change_of_a_sandbox(d):
     before = d.sandbox()
     with Watch(d) as w:
@@ -144,7 +144,7 @@ def the_number_of_watchers_is_bounded_and_a_slow_one_delays_no_other(d):
     slow.close()
 
 
-@test(users=["root"], settings={"pools": []})  # who may see what the server reads
+@test(users=["root"], settings={"pools": []})  # root: may read /proc/PID/io of the server
 def the_server_reads_no_figures_without_a_watcher(d):
     server = d.server_pid()
 

@@ -93,7 +93,7 @@ def requests_without_a_pool_get_a_spare_sandbox(d):
     same(len(d.get("/v1/pools")["pools"]), 2, "pools, after one wish for other limits")
 
 
-@test(users=("root",), settings={"sandboxes": {"spare": 1}, "pools": []})  # who has no control groups is refused what they would have to enforce
+@test(users=("root",), settings={"sandboxes": {"spare": 1}, "pools": []})  # root: without control groups, such limits are refused
 def repeated_requests_with_other_limits_get_spare_sandboxes(d):
     def others(d):
         return [p for p in d.get("/v1/pools")["pools"] if not p["runtime"] and p["limits"]["processes"] != 64]
@@ -335,7 +335,7 @@ def other_limits_do_not_come_from_the_pool_and_hold(d):
 
 @test
 def the_usage_of_a_pooled_execution_is_that_of_the_code(d):
-    """Init reads the clock of one that says that it ends; what it used to get ready is not the code's."""
+    """Init reads the CPU time when the interpreter announces its end; the time for its preparation is not counted."""
     configure(d, PYTHON, SHELL, {"runtime": "node", "size": 1})
     for runtime, code in (("python3", "print(1)"), ("node", "console.log(1)"), ("sh", "echo 1")):
         used = [pooled(d, runtime, code)["usage"]["cpu_ms"] for _ in range(8)]
@@ -630,7 +630,7 @@ def code_that_has_begun_is_not_run_again(d):
 
 @test
 def a_member_that_died_is_not_handed_out(d):
-    """The server knows of the death before it has the last counters, which the keeper is slow to tell."""
+    """The server knows of the death before it has the last counters, which the keeper sends late."""
     configure(d, PYTHON)
     full(d)
     d.exec("python3", "pass")
@@ -745,7 +745,7 @@ def descriptors_of_the_server_stay_flat(d):
 
 @test
 def no_code_may_say_where_its_arguments_are(d):
-    """With PR_SET_MM_MAP, code could make /proc/PID/cmdline endless for those who read it from outside."""
+    """With PR_SET_MM_MAP, code could make /proc/PID/cmdline endless for readers outside."""
     code = ("import ctypes, os, struct\nlibc = ctypes.CDLL(None, use_errno=True)\n"
             "m = ctypes.create_string_buffer(struct.pack('=12QII', *[0] * 12, 0, 0xffffffff))\n"
             "number = {'x86_64': 157, 'aarch64': 167}[os.uname().machine]\n"
@@ -778,7 +778,7 @@ def say(code, pid=os.getpid(), count=1):
 """
 
 
-@test(users=["root"], settings={"pools": [PYTHON]})  # whose sandboxes are counted: only these are believed
+@test(users=["root"], settings={"pools": [PYTHON]})  # as root only: sandboxes with control groups; without them, the message is ignored
 def code_that_lies_about_its_end_is_ended(d):
     begun = time.monotonic()
     r = pooled(d, "python3", SAY_THE_END + "print('said', flush=True)\nsay(7)\ntime.sleep(60)")
@@ -792,7 +792,7 @@ def code_cannot_forge_the_end_of_a_pooled_interpreter(d):
     code = SAY_THE_END + "say(7, os.getppid()); say(7, 2); say(7); print('on')"
     r = fresh(d, "python3", code)
     same((r["status"], r["exit_code"], r["stdout"]), ("exited", 0, "on\n"), "in a fresh one")
-    # A flood of them: init goes on serving, and no more than the kernel's limit waits.
+    # A flood of messages: init continues to serve, and at most the kernel's limit of signals is queued.
     r = pooled(d, "python3", SAY_THE_END + "say(7, 99999, 100000); print('on')")
     same((r["status"], r["exit_code"], r["stdout"]), ("exited", 0, "on\n"), "after a flood")
 

@@ -367,7 +367,7 @@ def a_stopped_egress_process_delays_no_execution():
 
 @test(users=["root"], timeout=60)
 def a_client_context_or_sandbox_may_end_while_traffic_is_counted():
-    """The client, the context, the sandbox, the daemon: while an execution waits for what it did on the network."""
+    """The client, the context, the sandbox or the daemon ends while an execution waits for its traffic count."""
     with Internet(), Daemon({"network": STANDARD}) as d:
         s = d.sandbox()
         contexts = f"/v1/sandboxes/{s}/contexts"
@@ -375,7 +375,7 @@ def a_client_context_or_sandbox_may_end_while_traffic_is_counted():
 
         def start(target, **body):
             d.request("POST", target, {"detach": True, **body})
-            time.sleep(0.2)  # it has ended by now, and waits
+            time.sleep(0.2)  # the code has ended, and the execution waits for its traffic count
 
         d.exec("sh", "getent hosts ok.example", sandbox=s)  # or there would be nothing to count
         os.kill(d.egress_pid(), signal.SIGSTOP)
@@ -602,7 +602,7 @@ def parallel_executions_in_a_sandbox_have_their_own_counts():
 
 @test(users=["root"], timeout=60)
 def traffic_just_before_the_end_is_counted():
-    """Nobody is asked about executions that used no network; these did, a moment before their end."""
+    """The egress process is not asked about executions without traffic; these had some, a moment before their end."""
     lookup = r"printf '\0\1\1\0\0\1\0\0\0\0\0\0\4evil\7example\0\0\1\0\1' >/dev/udp/198.18.0.1/53"
     with Internet(), Daemon({"network": STANDARD}) as d:
         for i in range(40):

@@ -107,7 +107,7 @@ def sandbox_exec_says_access_denied(d):
     key = d.new_key(capabilities=["files", "audit"])["key"]
     same(error(d, "sandbox.exec", key=key, runtime="sh", code="echo"),
          (403, "access_denied", "access denied: sandbox.exec"), "error")  # fmt: skip
-    # Whatever else is wrong with the call: who may not does not learn what it takes.
+    # The capability is checked first: a key without it does not learn which arguments are missing.
     same(error(d, "sandbox.exec", key=key)[2], "access denied: sandbox.exec", "error")
     may = d.new_key(capabilities=["sandbox.exec"])["key"]
     same(d.post("/v1/tools/sandbox.exec", {"runtime": "sh", "code": "echo 1"}, key=may)["stdout"], "1\n", "with it")
@@ -264,7 +264,7 @@ def python_keeps_variables_in_a_context_and_files_in_a_session(d):
     same(error(d, "execute_python", code="x", context="ctx_nothing")[:2], (404, "not_found"), "no such id")
     same(call(d, "execute_shell", command="cat f", session="c")["stdout"], "kept", "the shell sees its files")
     same(len(call(d, "list_sandboxes")["sandboxes"]), 2, "sandboxes that stay")
-    # What was for one call only is gone.
+    # Files of one call only are gone.
     call(d, "execute_python", code="open('f', 'w')")
     until(lambda: len(d.get("/v1/sandboxes")["sandboxes"]) == 2, 20, "the end of a sandbox for one call")
     same(len(d.get(f"/v1/sandboxes/{r['sandbox']}/contexts")["contexts"]), 1, "contexts that stay")
@@ -416,7 +416,7 @@ def a_client_that_leaves_cancels_its_call(d):
 
 @test
 def fields_of_other_modules_are_checked(d):
-    """What needs a module that is not there says so, and nothing is run."""
+    """A call that needs a missing secret or a forbidden import is refused, and nothing is run."""
     for name, arguments in (("sandbox.exec", {"runtime": "sh", "code": "x", "secrets": {"A": "{{secret:none}}"}}),
                             ("execute_python", {"code": "import os", "allowed_imports": ["json"]})):  # fmt: skip
         ensure(error(d, name, **arguments)[0] >= 400, f"{name} is refused")

@@ -34,8 +34,8 @@ SELF = os.environ.get("CELLA_FIDELITY") == "self"
 VERSION = (3, 11)  # of python; the tables describe how it ends
 
 
-# Served in the plain way, each for a reason: something in the request belongs to how an interpreter starts, or
-# cannot be told to one that waits (waiting_fits() in src/core/pool/waiting.c).
+# Run by a fresh interpreter, each for a reason: a part of the request concerns the start of the interpreter, or
+# cannot be passed to a pooled one (waiting_fits() in src/core/pool/waiting.c).
 COLD = {
     "python3": {
         "the file says how it is encoded, or ends in the middle of a line": [
