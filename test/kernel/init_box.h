@@ -12,7 +12,7 @@
 
 #define INBOX_MAX 512
 
-/* An answer, kept until somebody asks for those of its tag. */
+/* An answer, kept until the test asks for the answers of its tag. */
 struct letter {
         struct message m;
         char data[INIT_REPLY_MAX];

@@ -279,7 +279,7 @@ TEST(a_fork_bomb_that_hides_ends_too)
         outrun(bomb);
 }
 
-/* Never the same process for long: each makes another and goes. */
+/* No process lives for long: each starts another one and exits. */
 TEST(a_swarm_that_keeps_moving_ends_too)
 {
         const char *const bomb[] = {"/usr/bin/python3", "-c",

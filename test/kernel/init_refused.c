@@ -1,4 +1,4 @@
-/* test/kernel/init_refused.c -- system calls that init answers and tells of, in a real sandbox.
+/* test/kernel/init_refused.c -- system calls that init answers and reports, in a real sandbox.
  *
  * What runs in the sandbox is this program itself, as a command called "attack". */
 #include <linux/filter.h>
@@ -79,7 +79,7 @@ static int make_calls(size_t n)
         return wrong;
 }
 
-/* Refused as well, but ordinary programs do these things. */
+/* Refused as well, but ordinary programs make these calls. */
 static int make_habits(void)
 {
         int wrong = 0;
@@ -119,7 +119,7 @@ static void on_signal(int signal)
         n_signals++;
 }
 
-/* A signal wakes who waits for the answer; the kernel starts the call again. */
+/* A signal wakes the process that waits for the answer; the kernel restarts the call. */
 static int be_interrupted(void)
 {
         const struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
@@ -236,7 +236,7 @@ static int attack(const char *what, int n)
                 return flood(64, n);
         if (!strcmp(what, "find"))
                 return find_listener();
-        if (!strcmp(what, "leave")) { /* and goes, while its child goes on */
+        if (!strcmp(what, "leave")) { /* and exits, while its child continues */
                 if (fork() == 0)
                         for (;;)
                                 call(SYS_bpf, 0, 0, 0, 0);
@@ -357,7 +357,7 @@ BOX_TEST(each_command_has_its_own_violations, NULL)
         CHECK_INT(take_reported(box, NULL, 0), 0);
 }
 
-/* Of a command that goes on, too, when its owner says so. */
+/* Also for a running command, if its owner requests it. */
 BOX_TEST(reported_calls_are_forgotten_on_request, NULL)
 {
         box_attack(box, 1, 0, "flood", 0, -1);
@@ -411,7 +411,7 @@ BOX_TEST(a_process_killed_in_a_refused_call_delays_no_other, NULL)
         CHECK_INT(box_end(box, 4), 0);
 }
 
-/* It dies with a question open, and what it left with another. */
+/* The command dies during a refused call, and a process that it left is in another. */
 BOX_TEST(the_end_of_a_command_does_not_wait_for_remaining_processes, NULL)
 {
         for (uint32_t tag = 1; tag <= 60; tag++) {

@@ -164,7 +164,7 @@ BOX_TEST(hanging_up_ends_the_command, with_terminals)
 
 BOX_TEST(the_end_of_a_command_is_the_end_of_its_terminal, with_terminals)
 {
-        /* Somebody who holds on to it, out of the session's reach. */
+        /* A process in another session that keeps the terminal open. */
         const char *const argv[] = {
                 "sh", "-c", "setsid sh -c 'trap \"\" HUP; exec sleep 1000' & sleep 0.1; exit 2", NULL};
         int master = start(box, 1, 0, argv);

@@ -76,7 +76,7 @@ TEST(the_first_word_is_the_egress_socket)
         CHECK(next_egress(2000));
         CHECK(d.egress >= 0 && counts(d.egress));
         CHECK(fake_make(&d, NULL, &s) && fake_ready(&s));
-        CHECK_INT(s.n_way_out, 0); /* who does not ask has none */
+        CHECK_INT(s.n_way_out, 0); /* none without a request for a network */
         CHECK_INT(d.n_egress, 1);
         close(s.control);
 }
@@ -100,7 +100,7 @@ TEST(the_egress_process_has_no_privilege)
                 CHECK(strstr(status, "Gid:\t1879048189\t1879048189\t1879048189\t1879048189") != NULL);
                 CHECK(strstr(status, "Groups:\t \n") != NULL || strstr(status, "Groups:\t\n") != NULL);
                 CHECK(strstr(status, "CapBnd:\t0000000000000000") != NULL);
-                /* Nothing but what it was started with and made itself: no socket of the server, no state. */
+                /* Only descriptors that it was started with or made itself: no socket of the server, no state. */
                 CHECK(fake_held(pid).others <= 4 + 8);
                 for (int fd = 0; fd < 3; fd++) {
                         char link[64] = "";

@@ -144,7 +144,7 @@ TEST(a_second_cella_image_starts_after_the_first_is_dead)
         for (int i = 0; i < 5; i++) {
                 int fd = want(&err);
                 CHECK(fd >= 0 && read_line(fd, line, sizeof line) && echoes(fd));
-                CHECK(last < 0 || has_ended(last)); /* it did not end by itself, and is gone */
+                CHECK(last < 0 || has_ended(last)); /* the keeper ended it */
                 if (last >= 0)
                         close(last);
                 last = fd;
@@ -154,7 +154,7 @@ TEST(a_second_cella_image_starts_after_the_first_is_dead)
         CHECK(pid > 0 && kill(pid, SIGKILL) == 0 && has_ended(last));
         close(last);
         CHECK((last = want(&err)) >= 0 && read_line(last, line, sizeof line) && echoes(last));
-        /* With the keeper goes all. */
+        /* The end of the keeper ends all. */
         pid = find_imager();
         kill(d.pid, SIGKILL);
         CHECK(has_ended(last) && pid > 0);
@@ -169,7 +169,7 @@ TEST(a_cella_image_that_cannot_run_does_not_stop_the_keeper)
         char line[64];
         if (!up("#!/no/such/interpreter\n"))
                 return;
-        int fd = want(&err); /* what it could not do, shows when it is dead */
+        int fd = want(&err); /* the failure shows when the process is dead */
         CHECK(fd >= 0 && !read_line(fd, line, sizeof line));
         close(fd);
         CHECK(fake_make(&d, NULL, &s) && fake_ready(&s));

@@ -132,7 +132,7 @@ TEST(reports_an_init_that_ended_by_itself)
         end(&s);
 }
 
-/* Whether the other end of its socket is closed, which is how the server hears of a death. */
+/* Whether the other end of its socket is closed, which is how the server notices a death. */
 static bool hangs_up(int control)
 {
         char data[4096];
@@ -410,8 +410,8 @@ TEST(groups_are_reused_for_the_same_limits_only)
                 its_group(groups[0], sizeof groups[0]);
                 end(&s);
                 fill_stock(&make);
-                /* The same, more memory, more processes, a limit on CPU time, one that lives on; and the
-                 * same, of which somebody has removed a part. */
+                /* The same limits, more memory, more processes, a limit on CPU time, a long-lived sandbox;
+                 * and the same limits, but a part of the group was removed. */
                 make.limits.memory_bytes += i == 1 ? 1 << 20 : 0;
                 make.limits.processes += i == 2;
                 make.limits.cpu_time_ms = i == 3 ? 1000 : 0;
@@ -470,12 +470,12 @@ TEST(the_keeper_survives_a_view_without_free_descriptors)
                 SKIP("not started as root");
         fake_up(&d, NULL);
         fake_fill(&make);
-        /* It has begun: who cannot have what it begins with does not. */
+        /* Wait for the start: the keeper does not start without its first descriptors. */
         CHECK(SOON(fake_held(d.pid).networks > SPARE_AHEAD / 2, 2000));
         CHECK(prlimit(d.pid, RLIMIT_NOFILE, NULL, &before) == 0);
         few.rlim_max = before.rlim_max;
         for (int i = 0; i < 3; i++) {
-                kill(d.pid, SIGSTOP); /* so that it makes this one before, and hears of the view after */
+                kill(d.pid, SIGSTOP); /* so that it makes this one first, and reads the message about the view afterwards */
                 CHECK(fake_send(&d, &make, sizeof make));
                 kill(d.pid, SIGCONT);
                 usleep(300);
@@ -530,7 +530,7 @@ static size_t populate(struct fake_sandbox *s, size_t n)
 /* Everything of a daemon is dead within a second; and the next one finds the rest. */
 static void check_gone(const pid_t *pids, size_t n, char groups[][24], size_t n_groups)
 {
-        /* With the server goes what it had not read yet: descriptors on their way, too. */
+        /* The end of the server also closes descriptors in packets that it had not read. */
         close(d.keeper);
         close(d.link);
         d.keeper = d.link = -1;
@@ -599,7 +599,7 @@ TEST(a_keeper_killed_at_any_moment_leaves_nothing)
                 size_t n = fake_descendants(d.pid, pids, MANY);
                 kill(d.pid, SIGKILL);
                 CHECK_INT(fake_wait(&d, 1000), 128 + SIGKILL);
-                /* The server's descriptors are gone with it; ours stand for them. */
+                /* The server's descriptors are closed with it; ours stand for them. */
                 for (int i = 0; i < n_fds; i++)
                         close(fds[i]);
                 check_gone(pids, n, NULL, 0);
@@ -1020,7 +1020,7 @@ static bool refused(const struct keeper_make *make, enum cella_kind kind)
                p.type == KEEPER_FAILED && p.failed.err.kind == kind;
 }
 
-/* The store is the server's, who may put anything there but what is somebody else's. */
+/* The server owns the store.  It must not be able to use a file of another user as an image. */
 TEST(an_image_is_a_directory_of_the_servers_own_store)
 {
         struct keeper_make make;

@@ -235,7 +235,7 @@ def groups():
 
 
 def owned(directories):
-    """Whether somebody living holds the lock of a group."""
+    """Whether a living process holds the lock of a group."""
     for path in directories:
         try:
             fd = os.open(path, os.O_RDONLY)

@@ -236,8 +236,8 @@ def cpu_seconds(group):
 
 
 def stolen():
-    """Seconds, of all CPUs, in which the machine below ran somebody else.  A kernel may count them as used
-    by whoever was on that CPU, and makes up for it only later."""
+    """Seconds, of all CPUs, in which the host of this virtual machine ran other machines.  A kernel may count them
+    as used by the process on that CPU, and corrects this only later."""
     return int(read("/proc/stat").split("\n")[0].split()[8]) / os.sysconf("SC_CLK_TCK")
 
 

@@ -7,7 +7,7 @@ import time
 import support
 from support import ensure, here, is_root, prints, read, refused, run, run_json, same, script, test, write
 
-OWNER = 4242  # for tests as root: somebody else's directory
+OWNER = 4242  # for tests as root: the directory of another user
 
 
 def a_dir(name="w", **files):

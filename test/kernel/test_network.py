@@ -329,7 +329,7 @@ def the_result_reports_a_killed_egress_process():
     nonce = support.nonce_seconds()
     p = spawn("run", "--json", *NETWORK, "--", "sh", "-c", "read x", nonce, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     code_of(nonce)
-    time.sleep(0.1)  # it was given its part by now
+    time.sleep(0.1)  # until the sandbox is attached to the egress process
     os.kill(child_of(p.pid, "cella-egress"), signal.SIGKILL)
     time.sleep(0.1)
     out, _ = p.communicate(b"\n", timeout=20 * support.slack)
@@ -368,7 +368,7 @@ def the_egress_process_of_root_runs_as_an_unused_uid():
 
 @test(users=["root"], unwrapped=True)
 def flushed_rules_open_nothing():
-    """Nobody inside can; if somebody did, every address would still be local."""
+    """Code in the sandbox cannot flush them; without the rules, every address is still local."""
     nonce = support.nonce_seconds()
     p = spawn("run", *NETWORK, "python3", "-c", DIAL_ON_INPUT.replace(STEAL, ""), nonce, stdin=subprocess.PIPE,
               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)  # fmt: skip
