@@ -1,8 +1,8 @@
 """Ways around a list of allowed names, tried from inside a sandbox.  Run there, with the names of groups as arguments;
-prints a line of JSON for each try: [group, name, what came of it, how many seconds that took].
+prints a line of JSON for each try: [group, name, outcome, seconds].
 
-What comes of one is "reached" if somebody out there answered, else how it was refused.  Nothing but what python3 comes
-with; the addresses are those of the tests' own internet."""
+The outcome of a try is "reached" if a server outside answered, else how it was refused.  Uses only the standard library
+of python3; the addresses are those of the tests' own internet."""
 
 import contextlib
 import errno
@@ -42,7 +42,7 @@ def first_word(data):
 
 
 def dial(address, port, data=b"", timeout=PATIENCE):
-    """Says it, and what is heard first."""
+    """Sends the data, and returns the first word of the answer."""
     with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as s:
         s.settimeout(timeout)
         s.connect((address, port))

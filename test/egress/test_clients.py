@@ -10,9 +10,9 @@ from product import WAYS, Internet, Product, ensure
 from support import same, test
 
 NETWORK = {"tier": "standard", "allowed_domains": ["ok.example"]}
-FAST = 20  # seconds, with all that a sandbox and an interpreter take; whoever is not refused waits for minutes
+FAST = 20  # seconds, with the start of a sandbox and an interpreter; a client that gets no answer waits for minutes
 
-# In there: where each program looks for whom to trust.
+# In the sandbox: where each program looks for trusted certificates.
 TRUST = {"CURL_CA_BUNDLE": "ca.pem", "SSL_CERT_FILE": "ca.pem", "REQUESTS_CA_BUNDLE": "ca.pem", "NODE_EXTRA_CA_CERTS": "ca.pem",
          "GIT_SSL_CAINFO": "ca.pem", "PIP_CERT": "ca.pem", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}  # fmt: skip
 

@@ -287,7 +287,7 @@ EVERY = 4096
 
 @test(users=("root",))
 def a_used_socket_is_marked_before_its_data_is_read(world):
-    """The owner sees it on the socket; what was counted was used, too."""
+    """The owner sees the mark on the socket; a socket that was counted is marked, too."""
     world.web()
 
     def used(inside):
@@ -295,7 +295,7 @@ def a_used_socket_is_marked_before_its_data_is_read(world):
 
     for use in (lambda i: i.look_up("evil.example"), lambda i: i.resets(WEB, 22), lambda i: i.count()):
         inside = world.inside("ok.example")
-        world.inside("ok.example").count()  # all is attached by now
+        world.inside("ok.example").count()  # after this answer, all sandboxes are attached
         ensure(not used(inside), "it was not used")
         use(inside)
         ensure(used(inside), "it was used")

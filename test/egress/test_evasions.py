@@ -81,8 +81,8 @@ def read(r):
 
 
 def arrived(net):
-    """What came to the other side, {} if nothing."""
-    time.sleep(0.05)  # what is on its way
+    """The packets and requests that arrived outside, {} if there are none."""
+    time.sleep(0.05)  # for packets in flight
     return {**net.packets(), **{f"seen {i}": e for i, e in enumerate(net.seen())}}
 
 
@@ -247,7 +247,7 @@ def bytes_behind_or_beside_an_allowed_request_are_not_forwarded():
 
 @test(users=["root"])
 def a_lookup_carries_nothing_but_its_name():
-    """Capitals, options and what else fits into a question stay behind: the resolver is asked by us."""
+    """Capitals, options and other data in a query are not forwarded: the egress process sends its own query."""
     with Internet() as net:
         tries, _ = try_by_run(ALLOWED, "carried")
         same([t[2] for t in tries], ["reached"] * len(groups["carried"]), "what came of them")

@@ -1,5 +1,5 @@
-"""kill -9 of the egress process, while code probes without a pause: what was open is closed at once, nothing else ever is,
-and the daemon's next one serves the same sandboxes by the same rules."""
+"""kill -9 of the egress process, while code probes without a pause: open connections are closed at once, no forbidden
+one is ever opened, and the daemon's next process serves the same sandboxes by the same rules."""
 
 import json
 import os

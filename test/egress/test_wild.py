@@ -61,7 +61,7 @@ def survives_random_clients(world):
 
 @test(users=("root",))
 def urgent_bytes_change_nothing(server, inside):
-    """They are not in the stream: neither what is decided on nor what is sent may be out of step for that."""
+    """Urgent bytes are not part of the stream: the checked bytes and the forwarded bytes must stay the same."""
     with inside.connect("ok.example", 80) as s:
         s.sendall(b"POST / HTTP/1.1\r\nHost: ok.exam")
         s.send(b"!", socket.MSG_OOB)

@@ -206,7 +206,7 @@ def read_head(c):
 
 
 def http(c, server):
-    """Answers one request with what it was; as a server that does what "Connection: close" says."""
+    """Answers each request with a copy of it; obeys "Connection: close"."""
     while True:
         head, body = read_head(c)
         if not head:
@@ -234,7 +234,7 @@ def echo(c, server):
 
 
 def greet(c, server):
-    """Says something at once, then what it heard until the end."""
+    """Sends a line at once, then all received data at the end."""
     c.sendall(b"hello\n")
     heard = b""
     while data := c.recv(1 << 16):
@@ -290,7 +290,7 @@ class Inside:
         self.world.control.send(struct.pack("=IIQ", type, number, self.id))
 
     def count(self):
-        """{connections, refused, sent, received, lookups}; what was refused before is in world.refused."""
+        """{connections, refused, sent, received, lookups}; earlier refusals are in world.refused."""
         return self.world.count(self.id)
 
     def refused(self):
@@ -309,7 +309,7 @@ class Inside:
         return s
 
     def resets(self, address, port, say=b"", seconds=3):
-        """Whether a connection there is reset, at once or when it has said this."""
+        """Whether a connection to the address is reset, at once or after it has sent `say`."""
         try:
             with self.connect(address, port) as s:
                 s.sendall(say)
