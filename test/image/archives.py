@@ -14,7 +14,7 @@ KINDS = {"dir": tarfile.DIRTYPE, "sym": tarfile.SYMTYPE, "hard": tarfile.LNKTYPE
 
 
 def entry(name, content=b"", kind="file", mode=None, link="", mtime=1234567890, size=None, pax=None):
-    """One of an archive; size: what it says, whatever it has."""
+    """An entry of an archive; size: the one in its header, if it differs from the data."""
     info = tarfile.TarInfo(name)
     info.type = KINDS[kind]
     info.mode = mode if mode is not None else 0o755 if kind == "dir" else 0o644

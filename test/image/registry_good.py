@@ -146,7 +146,7 @@ def progress_is_reported_by_layer(t):
             assert last["download"] == len(another.blobs[another.layers[0]["digest"]]), imager.events
 
 
-# ---- who we are ----
+# ---- credentials ----
 
 def bearer(fake, tokens, token_path="/token", more=None, realm=None):
     """Asks for one of the tokens everywhere but at the token service, which gives the next one out."""

@@ -32,7 +32,7 @@ def refused(t, image, rules, kind, word, most=8, **fields):
 
 
 def endless(request, head=b"", chunk=b"x" * 65536):
-    """An answer that goes on for ever."""
+    """An endless answer."""
     request.answer(200, b"", {"Content-Type": oci.MANIFEST, "Transfer-Encoding": "chunked"}, length=False)
     request.close_connection = True
     request.wfile.write(b"%x\r\n%s\r\n" % (len(head), head) if head else b"")

@@ -1,4 +1,4 @@
-"""Archives made to do harm: each is refused in words, or made harmless, and never leaves anything behind."""
+"""Archives made to do harm: each is refused with a message, or made harmless, and leaves nothing behind."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""What the images of a store may take of the disk (images.max_bytes): for all who add to them, and while they unpack."""
+"""The disk space of all images of a store (images.max_bytes): for each process that adds to it, and during unpacking."""
 
 import os
 import random
@@ -42,7 +42,7 @@ def a_store_has_no_more_than_its_bound(s):
     image = s.load(first, "first")
     refused(s, second, 3, name="second")
     refused(s, a.docker([first, second], tags=["both:1"]), 3, name=None)
-    # Many files of nothing are something; and a bomb is cut off before it is unpacked.
+    # Many empty files count as well; and a bomb is cut off before it is unpacked.
     refused(s, a.tar(*(a.entry(f"f{i}") for i in range(400))), 3)
     refused(s, a.COMPRESSIONS["gzip"](a.tar(a.entry("bomb", bytes(200 * MIB)))), 3)
     check(disk(s) <= 3 * MIB, f"{disk(s)} bytes are on the disk")
@@ -61,7 +61,7 @@ def the_bound_is_the_stores_and_not_the_processes(s):
     s.kill()
     s.start()  # another process, without the bound
     refused(s, a.tar(a.entry("x", noise(4 * MIB, 3))), 3)
-    # Two at the same time do not both get what is left.
+    # Two imports at the same time do not both get the remaining space.
     jobs = [s.start_import(a.tar(a.entry("x", noise(2 * MIB, 10 + i))), f"n{i}") for i in range(4)]
     ends = sorted(s.answer(job)["event"] for job in jobs)
     check_equal(ends, ["done", "failed", "failed", "failed"], "four that want two thirds each")

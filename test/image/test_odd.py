@@ -1,4 +1,4 @@
-"""Images that lack something, or have it otherwise than one expects: imported and run, with a right result or a clear error."""
+"""Images with missing or unusual parts: imported and run, with a right result or a clear error."""
 
 import os
 import platform
