@@ -36,7 +36,7 @@ class Fake(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def handle_error(self, *_):
-        """Who asked has gone, as a test wanted."""
+        """The client has closed the connection, as the test intended."""
 
     def __enter__(self):
         return self

@@ -1,5 +1,5 @@
-"""The way to a container that lets no socket in: the engine's own stream.  What the table says of it is in test_cases.py;
-here is who takes it by himself, and what is different in gVisor."""
+"""The way to a container that lets no socket in: the engine's own stream.  The common cases are in test_cases.py;
+here: when it is chosen automatically, and the differences in gVisor."""
 
 import os
 import signal
@@ -101,7 +101,7 @@ print(len(threads), "threads")
 
 @test(users=("root",), timeout=60)
 def the_code_does_not_reach_the_stream():
-    """As root in there, who is init's own user: no signal to its threads, none of their descriptors."""
+    """The code is root in the container, which is also init's user: it can neither signal init's threads nor use their descriptors."""
     tgkill, tkill = {"x86_64": (234, 200), "aarch64": (131, 130)}[os.uname().machine]
     with Place(ATTACHED[-1]) as p:
         sb = p.sandbox()
@@ -141,7 +141,7 @@ def many_sandboxes_leave_no_descriptors_and_threads():
 
 @test(users=("root",), timeout=90)
 def killing_the_helper_ends_the_streams_of_its_containers():
-    """Nobody is at the other end then, and init goes: also before anybody removes the container."""
+    """Init sees the end of the stream and exits, even before the container is removed."""
     with Place(ATTACHED[-1]) as p:
         sb = p.sandbox()
         mark = support.nonce_seconds()

@@ -1,4 +1,4 @@
-"""The same table of cases on every engine: what code sees and what comes of it must not depend on who made its sandbox."""
+"""The same table of cases on every engine: what code sees and its results must not depend on the engine of its sandbox."""
 
 import base64
 import functools
@@ -19,8 +19,8 @@ def others(gvisor):
 
 
 def case(function=None, *, timeout=60, names=NAMES, gvisor=True):
-    """Registers it for each engine.  gvisor=False: what is to be seen from outside, or of Linux's own, is not there; see
-    test_attach.py."""
+    """Registers the case for each engine.  gvisor=False: the case needs processes that are visible on the host, or a feature of
+    Linux that gVisor lacks; see test_attach.py."""
 
     def register(f):
         for name in (*names, *others(gvisor)):

@@ -194,7 +194,7 @@ def many_at_once_do_not_wait_for_each_other():
 
 @test(users=("root",), timeout=60)
 def the_server_has_no_way_to_the_engine():
-    """Neither its descriptors nor its user lead there; and who has it has no capability but three, which it does not use."""
+    """Neither its descriptors nor its user give access; and the helper that has access has only three capabilities, which it does not use."""
     with Place(ENGINE) as p:
         p.sandbox()
         server, docker = p.d.server_pid(), helper(p.d)

@@ -17,7 +17,7 @@ from support import Skip, ensure, same, test
 from test_way_out import NOT_ALLOWED, STANDARD, fetch
 
 ALL = os.environ.get("CELLA_TEST_ALL") == "1"
-# With files of its own for what says who users are.
+# With its own files of users and of their uid ranges.
 AS_USER = """
 mount --bind "$1/passwd" /etc/passwd && mount --bind "$1/numbers" /etc/subuid && mount --bind "$1/numbers" /etc/subgid || exit 1
 user=$2; shift 2; exec setpriv --reuid="$user" --regid="$user" --clear-groups "$@"
@@ -77,7 +77,7 @@ def a_users_daemon_has_its_sandboxes_in_a_podman_without_rights():
         r = p.sh("cat; cat /proc/self/uid_map; cat /etc/mark; exit 3", stdin="in\n")
         same((r["exit_code"], r["stdout"].split()), (3, ["in", "0", str(engine.user), "1", "1", "2000000", "65536", "the", "image"]), "root inside is the user outside", r)
         same(p.exec(image="app:1")["stdout"], "501\n/app\n", "the image's own user and directory")
-        # What a group would have to enforce is missing or, if it is asked for, refused; and no other group is counted.
+        # Limits that need a control group are reported as missing or, if requested, refused; and no other group is counted.
         missing = r["isolation"]["missing"]
         ensure("user" in r["isolation"]["layers"] and "seccomp" in r["isolation"]["layers"], "the walls", r)
         for name, limits in (("limit:memory", {"memory_bytes": 64 << 20}), ("limit:cpus", {"cpus": 0.5}), ("limit:processes", {"processes": 9})):
