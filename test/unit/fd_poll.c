@@ -117,7 +117,7 @@ TEST(the_callback_is_called_while_the_event_is_true)
         CHECK_INT(a.called, 3);
 }
 
-/* All three are ready at once; whoever is first ends the others. */
+/* All three are ready at once; the first callback ends the others. */
 static void ends_others(void (*act)(struct subject *))
 {
         begin(&a, act);

@@ -23,7 +23,7 @@ static bool kernel_knows(FILE *limits, rlim_t limit)
         return now == limit;
 }
 
-/* The caller is somebody else then.  0, or what to exit with. */
+/* As another user: leaves more descriptors in flight than the limit allows.  0, or the exit status. */
 static int send_too_many(void)
 {
         int others[2], fd = open("/dev/null", O_RDONLY);

@@ -1,5 +1,4 @@
-/* Two relays with a stream of bytes between them: whoever is at their sockets must not see that they are
- * there. */
+/* Two relays with a stream of bytes between them: processes at their sockets must not notice the relays. */
 #include "wire/relay.h"
 
 #include <poll.h>
@@ -14,7 +13,7 @@
 struct end {
         struct relay *relay;
         char *buffers;
-        int socket; /* whoever talks through it */
+        int socket; /* of the process that uses the relay */
         int result;
         pthread_t thread;
 };
@@ -284,8 +283,8 @@ static void send_exited(struct pair *p, uint32_t tag)
                   0);
 }
 
-/* As it is with pipes: when the end is reported, all that was written can be read.  And what is not read
- * keeps nobody else waiting, nor does it take more memory than the windows. */
+/* As with pipes: when the end is reported, all written bytes can be read.  Unread output does not delay
+ * other commands, and takes no more memory than the windows. */
 TEST(the_end_follows_all_output_and_does_not_wait_for_a_reader)
 {
         const size_t len = 3000000;

@@ -23,7 +23,7 @@ static int64_t write_file(const char *name)
         CHECK(fd >= 0);
         CHECK_INT(write(fd, "x", 1), 1);
         close(fd);
-        /* What changes after somebody has seen its stamp gets a finer one. */
+        /* A file that changes after its timestamp was read gets a finer one. */
         CHECK_INT(sys_statx(dir, name, 0, STATX_CTIME, &st), 0);
         close(dir);
         return st.stx_ctime.tv_sec * INT64_C(1000000000) + st.stx_ctime.tv_nsec;

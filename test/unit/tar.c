@@ -1,4 +1,4 @@
-/* Packing and unpacking, and archives by somebody who wants out of the directory. */
+/* Packing and unpacking, and hostile archives that try to write outside of the directory. */
 #include "cli/client/tar.h"
 
 #include <ftw.h>
