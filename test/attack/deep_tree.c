@@ -1,7 +1,7 @@
 #include "attack.h"
 
-/* Deeper than any path may be long: whoever lists or removes it by path, or by
- * recursion, falls.  In the working directory, which is the one that gets listed. */
+/* Deeper than the maximum length of a path: a program that lists or removes it by path or by
+ * recursion fails.  In the working directory, because that is listed. */
 BOMB(deep_tree, WALL_MOUNT, "make a directory tree 20000 levels deep")
 {
         time_t start = time(NULL);

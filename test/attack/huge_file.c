@@ -1,6 +1,6 @@
 #include "attack.h"
 
-/* One tebibyte of nothing takes no room, but whoever copies or hashes it, does. */
+/* A sparse file of one tebibyte takes no space, but a copy does, and hashing it takes long. */
 BOMB(huge_file, WALL_RLIMIT, "make a huge file full of holes")
 {
         int fd = open("/tmp/huge", O_RDWR | O_CREAT | O_CLOEXEC, 0600);

@@ -1,7 +1,7 @@
 #include "attack.h"
 
-/* In a session of the host we would share its terminal, and so would PID 1.  A session
- * whose leader is outside our pid namespace has the number 0 here. */
+/* In a session of the host we would share its terminal, and so would PID 1.  If the leader of a
+ * session is outside our pid namespace, the session has the number 0 here. */
 ATTACK(leaked_session, WALL_HYGIENE, "stay in the terminal session of the host")
 {
         int fd = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);

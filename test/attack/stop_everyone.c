@@ -1,6 +1,6 @@
 #include "attack.h"
 
-/* A stopped process does not act on SIGTERM, and whoever waits for it waits. */
+/* A stopped process does not act on SIGTERM: a parent that waits for its end waits for ever. */
 BOMB(stop_everyone, WALL_PID, "stop every process, ourselves last")
 {
         if (!attack_alone(victim))

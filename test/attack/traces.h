@@ -18,9 +18,8 @@ struct traces {
 /* After a first command has run.  `other` is a child of ours that is no sandbox. */
 void traces_find(struct traces *t, pid_t other);
 
-/* What is left, in words, or NULL: a process that carries the argument `mark`, or has
- * the sandbox's uid; a cgroup.  Waits a little for cgroups, whose end the kernel puts
- * off. */
+/* A description of what the run left, or NULL: a process with the argument `mark` or with the
+ * sandbox's uid; a cgroup.  Waits a little for cgroups: the kernel removes them with a delay. */
 const char *traces_left(const struct traces *t, const char *mark);
 
 /* Resident memory of this process in KiB, and the most it has been since the reset. */

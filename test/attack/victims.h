@@ -17,7 +17,7 @@ struct victims {
         char abstract[64];  /* listens */
         char queue[64];     /* without the slash */
         char host_name[65]; /* of this machine */
-        int fd, dir_fd;     /* inherited by whoever forgets to close them */
+        int fd, dir_fd;     /* inherited by a child that does not close them */
         int listeners[3];
         int shm_id;
         int shm_key;
