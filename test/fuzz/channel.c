@@ -14,7 +14,7 @@ struct heard {
         unsigned frames, closed;
 };
 
-/* Reads all of it: what is not there shows. */
+/* Reads all bytes: the sanitizer reports missing ones. */
 static void on_frame(void *context, const struct message *message, const char *data)
 {
         struct heard *heard = context;

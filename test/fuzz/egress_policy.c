@@ -1,5 +1,5 @@
-/* test/fuzz/egress_policy.c -- names, addresses, patterns and policies.  What has one form keeps it; a
- * pattern that is taken by whoever checks it is taken in a policy. */
+/* test/fuzz/egress_policy.c -- names, addresses, patterns and policies.  A
+ * normalised name or address stays the same; a pattern that passes the check is valid in a policy. */
 #include <arpa/inet.h>
 
 #include "egress/policy/policy.h"
@@ -15,7 +15,7 @@ static void name(const char *text, size_t size)
                 return;
         if (name_normalise(first, strlen(first), second) < 0 || strcmp(first, second) != 0)
                 abort();
-        /* No name is an address, for us or for whoever reads it with libc. */
+        /* No name is an address, neither for us nor for libc. */
         if (address_parse(text, size, &a) == 0 || inet_aton(first, &v4) != 0)
                 abort();
 }

@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         if (size == 0)
                 return 0;
-        char *copy = malloc(size); /* of its exact size, for whoever reads past it to be seen */
+        char *copy = malloc(size); /* of the exact size, so that the sanitizer sees a read past its end */
         if (!copy)
                 return 0;
         memcpy(copy, data + 1, size - 1);

@@ -88,7 +88,7 @@ def status_of(s, seconds=30):
 
 
 def swallow(s, data):
-    """Sends as long as somebody takes it."""
+    """Sends as long as the peer reads."""
     try:
         s.sendall(data)
         return True

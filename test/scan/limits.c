@@ -326,8 +326,8 @@ TEST(nuls_hide_nothing)
         CHECK(report.verdict & SCAN_UNPARSABLE);
 }
 
-/* Each in memory that ends with it: sanitizers see when somebody reads on.  Where a text ends too early,
- * parsers put nodes behind its end in which there is nothing. */
+/* Each text is in memory of its exact size: sanitizers report a read past its end.  Where a text ends too
+ * early, parsers put empty nodes behind its end. */
 TEST(the_scanner_does_not_read_past_the_end)
 {
         static const char *const texts[] = {

@@ -420,7 +420,7 @@ TEST(a_credential_comes_before_the_file)
                 check_value(store, "_x", "value number 3");
                 store = secret_store_close(store);
         }
-        /* As a descriptor, from whoever may read the file. */
+        /* As a descriptor, from a process that may read the file. */
         write_whole(SECRET_KEY_CREDENTIAL, keys[1].key, keys[1].len);
         const struct secret_key_source given = {
                 .fd = open(in_directory(SECRET_KEY_CREDENTIAL), O_RDONLY | O_CLOEXEC)};
@@ -565,7 +565,7 @@ TEST(a_failed_write_keeps_the_old_store)
         AUTO(secret_store_close) struct secret_store *store = opened();
         set_three(store);
         CHECK_INT(chmod(directory, 0500), 0);
-        if (geteuid() == 0) { /* whom a mode does not stop: a directory in the way does */
+        if (geteuid() == 0) { /* a mode does not stop root: a directory in place of the file does */
                 CHECK_INT(chmod(directory, 0700), 0);
                 CHECK_INT(mkdir(in_directory(SECRET_FILE ".new"), 0700), 0);
         }

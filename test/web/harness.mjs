@@ -16,7 +16,7 @@ export const test = (name, run, about = {}) => tests.push({name, run, ...about})
 export class Skip extends Error {}
 // A deadline of the test was missed: it is repeated.  Not for wrong values.
 export class Late extends Error {}
-// A daemon that goes and comes back, as the browser tells of it.  While one starts, /healthz says 503 to whoever asks just then.
+// What the browser logs while a daemon stops and starts again.  During its start, /healthz answers 503.
 export const AWAY = ["ERR_", "Failed to fetch", /status of 503 \(Service Unavailable\) \(http:[^)]*\/healthz\)$/];
 export const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 

@@ -39,7 +39,7 @@ async function judge(tab, origin, what) {
     return title.startsWith("ran");
 }
 
-// Opens the address as somebody who types it, in a tab that is used for all addresses of one page.
+// Opens the address as if it were typed, in a tab that is used for all addresses of one page.
 async function openTyped(page, url, what) {
     const tab = page.typed ??= await page.context().newPage();
     let downloaded = false;

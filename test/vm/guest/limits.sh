@@ -1,4 +1,4 @@
-# limits.sh -- the tests that hold for whoever has cgroups: root, and a user by delegation.
+# limits.sh -- the tests for users with cgroups: root, and a user by delegation.
 # Sourced after check.sh.
 
 eat_memory='dd if=/dev/zero of=/dev/null bs=200M count=1'
