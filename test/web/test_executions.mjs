@@ -19,7 +19,7 @@ async function filled(t) {
     return daemon;
 }
 
-test("the log is newest first, and one execution is shown in full with all that is hostile as text", async (t) => {
+test("the log is newest first, and an execution is shown in full with hostile content as text", async (t) => {
     const daemon = await filled(t), page = await t.page("/#/executions", {daemon});
     await rows(page).first().waitFor();
     const lines = await page.locator(".log-code").allInnerTexts();
@@ -38,7 +38,7 @@ test("the log is newest first, and one execution is shown in full with all that 
     await axe(page);
 });
 
-test("what ran on the host and what was refused is obvious", async (t) => {
+test("executions on the host and refused ones are marked", async (t) => {
     const daemon = await t.newDaemon({mode: "off"});
     await exec(daemon, {runtime: "sh", code: "true", args: ["<i>one</i>"], env: {COLOUR: "red"}, stdin: "four"});
     // The order of the log is that of its rows, and a row is written when all of the execution has ended.
@@ -83,7 +83,7 @@ test("the log is searched by text, status, agent and session, and the filter is 
     ensure((await page.locator(".detail").innerText()).includes("Out of time"), "how it ended");
 });
 
-test("executions are followed live, and a reader further down keeps his place", async (t) => {
+test("executions are followed live, and the scroll position stays", async (t) => {
     const daemon = await filled(t), page = await t.page("/#/executions", {daemon});
     await rows(page).first().waitFor();
     await page.getByLabel("Follow live").check();
@@ -102,7 +102,7 @@ test("executions are followed live, and a reader further down keeps his place", 
     await page.getByText("echo live two").waitFor();
 });
 
-test("code is run again at once, or opened in Try it", async (t) => {
+test("the code of an execution can be run again, or opened in Try it", async (t) => {
     const daemon = await filled(t), page = await t.page("/#/executions?text=number+7", {daemon});
     await rows(page).first().click();
     await page.getByRole("button", {name: "Run again"}).click();
@@ -113,7 +113,7 @@ test("code is run again at once, or opened in Try it", async (t) => {
     ensure((await page.inputValue(".editor-input")).startsWith("echo number 7"), "the code");
 });
 
-test("what still runs is shown as running, and stopped", async (t) => {
+test("a running execution is shown as running, and can be stopped", async (t) => {
     const daemon = await filled(t), page = await t.page("/#/executions?status=running", {daemon});
     const box = (await daemon.api("/v1/sandboxes", {method: "POST", body: {}})).id;
     const process = await daemon.api(`/v1/sandboxes/${box}/processes`, {method: "POST", body: {runtime: "sh", code: "sleep 60"}});

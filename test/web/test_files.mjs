@@ -21,7 +21,7 @@ class Box {
 const file = (page, name) => page.locator(".file-name").filter({hasText: name});
 const close = (page) => page.getByRole("button", {name: "Close the file"}).click();
 
-test("folders are gone through, text and pictures are shown, hostile names are text", async (t) => {
+test("folders can be opened, text and pictures are shown, hostile names are text", async (t) => {
     const box = await Box.make(t.daemon);
     for (const name of HOSTILE) await box.put(`/workspace/${name}`, "x");
     await box.put("/workspace/deep/er/app.py", "print('hello')\n");
@@ -53,7 +53,7 @@ test("folders are gone through, text and pictures are shown, hostile names are t
     await box.end(page);
 });
 
-test("a file is changed and saved whole, and one that changed meanwhile is not overwritten in silence", async (t) => {
+test("a file is edited and saved, and a file that changed meanwhile is not overwritten without a question", async (t) => {
     const box = await Box.make(t.daemon);
     await box.put("/workspace/a.txt", "one\n");
     const page = await t.page(`/#/files/${box.id}?file=/workspace/a.txt`, {expects: ["412"]});
@@ -84,7 +84,7 @@ test("a file is changed and saved whole, and one that changed meanwhile is not o
     await box.end(page);
 });
 
-test("files come in and go out, are renamed and deleted, and what happens inside shows by itself", async (t) => {
+test("files are uploaded, downloaded, renamed and deleted, and changes by code are shown without a reload", async (t) => {
     const box = await Box.make(t.daemon), page = await t.page(`/#/files/${box.id}`, {expects: ["400", "404"]});
     await page.getByText("This folder is empty").waitFor();
     const local = join(t.daemon.directory, "upload.txt");
@@ -125,7 +125,7 @@ test("files come in and go out, are renamed and deleted, and what happens inside
     await page.getByText("The sandbox and all its files are gone.").waitFor();
 });
 
-test("a click on a file counts when code inside writes another one in the middle of it", async (t) => {
+test("a click on a file works while code writes another file", async (t) => {
     const box = await Box.make(t.daemon);
     await box.put("/workspace/steady.txt", "here\n");
     const page = await t.page("/#/files");
@@ -149,7 +149,7 @@ test("a click on a file counts when code inside writes another one in the middle
     await box.end(page);
 });
 
-test("what was changed in a file is not lost by leaving without a word; a dialog does not outlive its page", async (t) => {
+test("leaving a page with unsaved changes asks first; a dialog ends with its page", async (t) => {
     const box = await Box.make(t.daemon);
     await box.put("/workspace/a.txt", "one\n");
     const page = await t.page("/#/files"), back = () => page.evaluate(() => history.back());
@@ -180,7 +180,7 @@ test("what was changed in a file is not lost by leaving without a word; a dialog
     await box.end(page);
 });
 
-test("on a phone the files are one column; a path that is not there is said to be none", async (t) => {
+test("on a phone the files are one column; a missing path is reported", async (t) => {
     const box = await Box.make(t.daemon);
     await box.put("/workspace/a.py", "x = 1\n");
     const page = await t.page(`/#/files/${box.id}?path=/nowhere`, {width: 390, height: 844, theme: "dark", expects: ["404"]});

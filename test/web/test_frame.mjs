@@ -3,7 +3,7 @@ import {AWAY, axe, ensure, inTime, output, run, same, sleep, test, until, write}
 
 const PAGES = ["try", "settings", "monitor", "executions", "terminal", "files"];
 
-test("every file has the headers that keep strangers out, and none is sent twice", async (t) => {
+test("every file has its security headers, and no file is sent twice", async (t) => {
     const names = ["/", "/ui/app.js", "/ui/style.css", "/ui/icon.svg"];
     for (const name of names) {
         const response = await fetch(t.daemon.url + name), headers = response.headers;
@@ -52,7 +52,7 @@ test("the page cannot be framed, and other pages cannot use the API", async (t) 
     ensure(!executions.some((e) => JSON.stringify(e).includes("echo hacked")), "a simple request of another page ran code");
 });
 
-test("the first page can be used soon, with less than 250 KB", async (t) => {
+test("the first page is usable soon, with less than 250 KB", async (t) => {
     const times = [];
     let bytes = 0;
     for (let i = 0; i < 12 && !(Math.min(...times) < 1500); i++) {
@@ -107,7 +107,7 @@ test("signing in: without a key, with a wrong one, with a right one; and out aga
     same(await page.inputValue("#f-limits-processes"), "64", "a setting that was not saved");
 });
 
-test("a key that is removed while the page is open leads to signing in, and the draft stays", async (t) => {
+test("removing the key of an open page leads to signing in, and the draft stays", async (t) => {
     const daemon = await t.newDaemon();
     const made = await daemon.api("/v1/keys", {method: "POST", body: {name: "short"}});
     const admin = await daemon.api("/v1/keys", {method: "POST", body: {name: "admin", capabilities: ["settings"]}, key: made.key}).catch(() => null);
@@ -131,7 +131,7 @@ test("a key that is removed while the page is open leads to signing in, and the 
     same(await page.inputValue(".editor-input"), "print('precious')", "draft");
 });
 
-test("what a key may not do is neither in the menu nor reachable", async (t) => {
+test("pages that the key may not use are neither in the menu nor reachable", async (t) => {
     const daemon = await t.newDaemon();
     const {key} = await daemon.api("/v1/keys", {method: "POST", body: {name: "runner", capabilities: ["sandbox.exec"]}});
     const page = await t.page("/", {daemon, expects: ["401"]});
@@ -148,7 +148,7 @@ test("what a key may not do is neither in the menu nor reachable", async (t) => 
     await page.waitForSelector("text=Not with this key");
 });
 
-test("the daemon goes and comes back: the page says so, and goes on", async (t) => {
+test("the page reports that the daemon is away, and continues when it is back", async (t) => {
     const daemon = await t.newDaemon();
     const page = await t.page("/", {daemon, expects: AWAY});
     await write(page, "import time\nprint('begun', flush=True)\ntime.sleep(60)");
@@ -171,14 +171,14 @@ test("the daemon goes and comes back: the page says so, and goes on", async (t) 
     same(await output(page), "again", "output");
 });
 
-test("a page opened while the daemon answers nonsense says so instead of staying empty", async (t) => {
+test("a page that gets an invalid answer shows an error instead of staying empty", async (t) => {
     const page = await t.page("/", {wait: false, expects: ["500", "thrown", "console"]});
     await page.route("**/v1/me", (route) => route.fulfill({status: 500, contentType: "text/html", body: "<h1>proxy error</h1>"}));
     await page.reload();
     await page.waitForSelector(".notice-bad:has-text('500')");
 });
 
-test("an address that leads nowhere says so", async (t) => {
+test("an unknown address is reported", async (t) => {
     const page = await t.page("/#/nowhere");
     await page.waitForSelector("text=No such page");
 });

@@ -4,7 +4,7 @@ import {axe, ensure, same, sleep, test, until} from "./harness.mjs";
 const make = (daemon, body = {}, key) => daemon.api("/v1/sandboxes", {method: "POST", body, key}).then((made) => made.id);
 const row = (page, id) => page.locator(`tr[data-id="${id}"]`);
 
-test("the monitor shows health, charts and sandboxes as they change, without asking again", async (t) => {
+test("the monitor shows changes of health, charts and sandboxes without new requests", async (t) => {
     const page = await t.page("/#/monitor"), asked = [];
     await page.waitForSelector(".live-on");
     page.on("request", (request) => asked.push(request.url()));
@@ -53,7 +53,7 @@ test("a key sees its own sandboxes only, and no button for what it may not do", 
     ensure(!/undefined|null|NaN/.test(health) && !/\d of \d+ ready/.test(health), `health, without the counters of others: ${health}`);
 });
 
-test("who looks with a key that is taken away is asked for another", async (t) => {
+test("removing the key of an open monitor asks for another key", async (t) => {
     const daemon = await t.newDaemon(), settings = await daemon.api("/v1/keys", {method: "POST", body: {name: "admin", capabilities: ["settings", "sandbox.exec"]}});
     const own = await daemon.api("/v1/keys", {method: "POST", body: {name: "own", capabilities: ["sandbox.exec"]}, key: settings.key});
     const page = await t.page("/#/monitor", {daemon, expects: ["401"]});
@@ -65,7 +65,7 @@ test("who looks with a key that is taken away is asked for another", async (t) =
     await page.getByText("This key is not known").waitFor();
 });
 
-test("the monitor goes on when the daemon was gone", async (t) => {
+test("the monitor continues after a restart of the daemon", async (t) => {
     const daemon = await t.newDaemon(), page = await t.page("/#/monitor", {daemon, expects: ["ERR_", "Failed to load"]});
     const id = await make(daemon);
     await row(page, id).waitFor();
@@ -80,7 +80,7 @@ test("the monitor goes on when the daemon was gone", async (t) => {
     await row(page, next).waitFor();
 });
 
-test("a chart is read by keyboard, and the page has nothing that axe-core minds", async (t) => {
+test("a chart can be read by keyboard, and axe-core finds no problem on the page", async (t) => {
     const id = await make(t.daemon);
     for (const theme of ["light", "dark"]) {
         const page = await t.page("/#/monitor", {theme, ...theme === "dark" && {width: 390, height: 844}});

@@ -12,7 +12,7 @@ const saved = (page) => page.waitForSelector(".toast:has-text('Saved')");
 const undo = (page) => page.locator("button:has-text('Undo last save')").press("Enter"); // a toast may lie over it
 const errorOf = (page, path) => page.locator(`[data-path="${path}"] .field-error`).innerText();
 
-test("every setting of the schema is on the page, with what it means", async (t) => {
+test("every setting of the schema is on the page, with its description", async (t) => {
     const {daemon, page} = await open(t);
     const {components} = await daemon.api("/openapi.json");
     const paths = (schema, prefix = "") => Object.entries(schema.properties).flatMap(([name, field]) =>
@@ -27,7 +27,7 @@ test("every setting of the schema is on the page, with what it means", async (t)
         ensure(await page.locator(`.setting-title:text-is("${word}")`).count() === 1, `no ${word}`);
 });
 
-test("what is changed is saved in one step, holds, and can be undone", async (t) => {
+test("changes are saved in one step, persist, and can be undone", async (t) => {
     const {page, settings} = await open(t);
     const before = await settings();
     await page.check("[data-path=mode] input[value=selective]");
@@ -56,7 +56,7 @@ test("what is changed is saved in one step, holds, and can be undone", async (t)
     await until(async () => await page.inputValue("#f-limits-cpus") === "1", "the page shows it");
 });
 
-test("a click on Save counts when the daemon's answer about what was typed comes in the middle of it", async (t) => {
+test("a click on Save works if the daemon's check of the typed value arrives during the click", async (t) => {
     const {page, settings} = await open(t);
     let answer;
     const down = new Promise((resolve) => { answer = resolve; });
@@ -99,7 +99,7 @@ test("invalid values are reported while typing, by the schema and by the daemon,
     same([(await daemon.api("/v1/settings")).limits.processes, (await settings()).workspace_root], [65, "/srv/agents"], "saved");
 });
 
-test("a change made elsewhere meanwhile is shown, not overwritten", async (t) => {
+test("a change by another client meanwhile is shown, not overwritten", async (t) => {
     const {daemon, page, settings} = await open(t, {}, {expects: ["412"]});
     await page.fill("#f-limits-processes", "99");
     await page.fill("#f-limits-open_files", "500");
@@ -123,7 +123,7 @@ test("a change made elsewhere meanwhile is shown, not overwritten", async (t) =>
     await until(async () => await page.inputValue("#f-limits-cpus") === "3" && await page.inputValue("#f-limits-processes") === "99", "theirs hold");
 });
 
-test("undoing asks, too, when somebody else has saved since", async (t) => {
+test("undo asks, too, if another client has saved since", async (t) => {
     const {daemon, page, settings} = await open(t, {}, {expects: ["412"]});
     await page.fill("#f-limits-processes", "70");
     await save(page);
@@ -134,7 +134,7 @@ test("undoing asks, too, when somebody else has saved since", async (t) => {
     same((await settings()).limits.cpus, 4, "not overwritten");
 });
 
-test("undoing puts back what one changed oneself, and nothing that somebody else has changed since", async (t) => {
+test("undo restores the page's own changes, and keeps later changes of other clients", async (t) => {
     const {daemon, page, settings} = await open(t), before = (await settings()).limits;
     const elsewhere = async (limits, shows) => {
         await daemon.api("/v1/settings", {method: "PATCH", body: {limits}});
@@ -173,7 +173,7 @@ test("turning the sandbox off asks first", async (t) => {
     same((await settings()).mode, "off", "after the other");
 });
 
-test("half-made changes stay while one looks at another page, and can be dropped", async (t) => {
+test("unsaved changes stay during a visit to another page, and can be dropped", async (t) => {
     const {page} = await open(t);
     await page.fill("#f-limits-processes", "55");
     await page.click(".side nav >> text=Try it");
@@ -189,7 +189,7 @@ test("half-made changes stay while one looks at another page, and can be dropped
     same(await page.locator(".save-bar").isVisible(), false, "nothing is to be saved");
 });
 
-test("the daemon goes while settings are being changed: they are still there to save when it is back", async (t) => {
+test("unsaved settings survive a restart of the daemon, and can be saved then", async (t) => {
     const {daemon, page, settings} = await open(t, {}, {expects: [...AWAY, "fetch"]});
     await page.fill("#f-limits-processes", "44");
     await daemon.halt();

@@ -10,7 +10,7 @@ async function ready(page) {
     await says(page, "$ ");
 }
 
-test("a shell is typed into, knows the size of the window and takes what is pasted", async (t) => {
+test("a shell gets typed and pasted text, and the size of the window", async (t) => {
     const id = await make(t.daemon), page = await t.page("/#/monitor", {expects: ["404"]}), loaded = [];
     page.on("request", (request) => loaded.push(request.url()));
     await page.locator(`tr[data-id="${id}"] a[href^="#/terminal"]`).click();
@@ -36,7 +36,7 @@ test("a shell is typed into, knows the size of the window and takes what is past
     await t.daemon.api(`/v1/sandboxes/${id}`, {method: "DELETE"});
 });
 
-test("what a sandbox prints into the terminal cannot reach the page", async (t) => {
+test("output of a sandbox in the terminal cannot affect the page", async (t) => {
     const id = await make(t.daemon), page = await t.page(`/#/terminal/${id}`, {expects: ["404"]});
     await ready(page);
     await page.keyboard.type(String.raw`printf '\033]0;hacked\007\033]52;c;aGFja2Vk\007<img src=x onerror=alert(1)>\033]8;;javascript:alert(1)\007link\033]8;;\007 \342\200\256 over\n'` + "\n");
@@ -48,7 +48,7 @@ test("what a sandbox prints into the terminal cannot reach the page", async (t) 
     await t.daemon.api(`/v1/sandboxes/${id}`, {method: "DELETE"});
 });
 
-test("a terminal says why it ended, and is opened again if that can be", async (t) => {
+test("a terminal shows why it ended, and can be opened again if the sandbox exists", async (t) => {
     const id = await make(t.daemon), page = await t.page(`/#/terminal/${id}`, {expects: ["404"]});
     await ready(page);
     await page.keyboard.type("exit 7\n");
@@ -65,7 +65,7 @@ test("a terminal says why it ended, and is opened again if that can be", async (
     await other.getByText("Choose another").waitFor();
 });
 
-test("a key travels in the handshake and not in the address; without it there is no terminal", async (t) => {
+test("the key is sent in the handshake and not in the address; without it there is no terminal", async (t) => {
     const daemon = await t.newDaemon();
     const owner = await daemon.api("/v1/keys", {method: "POST", body: {name: "web", capabilities: ["sandbox.exec", "sandbox.manage", "files"]}});
     const id = await make(daemon, owner.key), page = await t.page(`/#/terminal/${id}`, {daemon, expects: ["401", "WebSocket", ...AWAY]});

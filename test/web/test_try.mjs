@@ -38,7 +38,7 @@ test("node and shell run, too", async (t) => {
     same(await page.locator(".try-shown .badge").first().innerText(), "Exit code 4", "status");
 });
 
-test("what else the machine can run is offered, with a first line of code", async (t) => {
+test("other installed runtimes are offered, with a first line of code", async (t) => {
     const {runtimes} = await t.daemon.api("/v1/runtimes");
     const names = runtimes.filter(({image}) => image === "host").map(({name}) => name);
     const page = await t.page();
@@ -66,7 +66,7 @@ test("every example runs", async (t) => {
     }
 });
 
-test("a limit that ended the code is named in words", async (t) => {
+test("a limit that ended the code is named", async (t) => {
     const page = await t.page();
     await page.selectOption("select[aria-label=Examples]", {label: "Too much memory"});
     await run(page);
@@ -110,7 +110,7 @@ test("files that changed are listed and can be downloaded as they are", async (t
     same([...readFileSync(await download.path())], Array.from({length: 256}, (_, i) => i), "bytes");
 });
 
-test("a sandbox that is kept has its variables and files in the next run; a fresh one has not", async (t) => {
+test("a kept sandbox has its variables and files in the next run; a fresh one has not", async (t) => {
     const daemon = await t.newDaemon();
     const page = await t.page("/", {daemon, expects: ["404"]});
     await run(page, "x = 5\nopen('f', 'w').write('1')");
@@ -176,7 +176,7 @@ test("a line of 10 MB, and a million lines, do not freeze the page; all of it ca
     inTime(longest, 10000, "the longest pause of the page");
 }, {alone: true});
 
-test("code, output and tables that are made to be slow to look at do not freeze the page", async (t) => {
+test("code, output and tables that are slow to render do not freeze the page", async (t) => {
     const page = await t.page(), stoodStill = await watchFrames(page);
     const within = async (what) => {
         const longest = await stoodStill();
@@ -198,7 +198,7 @@ test("code, output and tables that are made to be slow to look at do not freeze 
     await within("a longer one");
 }, {alone: true});
 
-test("a picture that is not what it says it is, and a time that is none, are shown as such", async (t) => {
+test("an invalid picture and an invalid time are shown as such", async (t) => {
     const page = await t.page();
     same(await page.evaluate(async () => {
         const [{ResultsView}, {timeOf}] = await Promise.all([import("/ui/results.js"), import("/ui/widgets.js")]);
@@ -248,7 +248,7 @@ test("code that is longer and wider than the editor scrolls, and its colours wit
     same(at.input, at.back, "text and colours");
 });
 
-test("what is written in the editor is there again after a reload", async (t) => {
+test("the text in the editor survives a reload", async (t) => {
     const page = await t.page();
     await write(page, "print('draft')");
     await page.reload();
@@ -260,7 +260,7 @@ test("what is written in the editor is there again after a reload", async (t) =>
  *  machine that takes a while. */
 const taken = (daemon) => until(() => daemon.api("/v1/sandboxes", {method: "POST", body: {}}), "room for one", 60000);
 
-test("no room for a sandbox: the page says so, waits, and runs when there is", async (t) => {
+test("without room for a sandbox the page shows that, waits, and runs the code later", async (t) => {
     const daemon = await t.newDaemon({sandboxes: {max: 1, queue_timeout_ms: 0, queue_max: 0}, pools: []});
     const page = await t.page("/", {daemon, expects: ["429"]});
     const {id} = await taken(daemon);
@@ -271,7 +271,7 @@ test("no room for a sandbox: the page says so, waits, and runs when there is", a
     await until(async () => await output(page) === "at last", "it ran");
 });
 
-test("no room for long: it gives up and says why", async (t) => {
+test("without room for long the page gives up and shows the reason", async (t) => {
     const daemon = await t.newDaemon({sandboxes: {max: 1, queue_timeout_ms: 0, queue_max: 0}, pools: []});
     const page = await t.page("/", {daemon, expects: ["429"]});
     await taken(daemon);
