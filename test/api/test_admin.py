@@ -29,7 +29,7 @@ def routes():
 
 
 @test
-def health():
+def health_shows_engines_disk_sandboxes_and_pools():
     with Daemon() as d:
         same(d.get("/healthz"), {"status": "ok"}, "healthz")
         h = d.get("/v1/health")

@@ -187,7 +187,7 @@ def a_sandbox_has_at_most_sixteen_contexts(d):
 
 
 @test(settings=PATIENT)
-def bad_requests(d, s):
+def bad_context_requests_are_refused(d, s):
     base = f"/v1/sandboxes/{s}/contexts"
     d.refused("invalid_request", "POST", base, {}, "runtime")
     for runtime in ("ruby", "sh", "", "python3/x", "../python3"):
@@ -303,7 +303,7 @@ def a_timeout_interrupts_first(d, c):
 
 
 @test(settings=PATIENT)
-def a_run_that_kills_its_interpreter(d, c):
+def a_run_that_kills_its_interpreter_ends_the_context_with_a_reason(d, c):
     for code, status, exit_code, signal in (
         ("import os; print('last words', flush=True); os.kill(os.getpid(), 9)", "signaled", 137, 9),
         ("import os; print('last words', flush=True); os._exit(3)", "exited", 3, None),
@@ -325,7 +325,7 @@ def a_run_that_kills_its_interpreter(d, c):
 
 
 @test(users=("root",), settings=PATIENT)
-def a_run_that_runs_out_of_memory(d):
+def a_run_out_of_memory_ends_only_its_own_context(d):
     s = d.sandbox(limits={"memory_bytes": 96 << 20})
     c, other = context(d, s), context(d, s, "bash")
     ok(run(d, other, "x=1"))
@@ -340,7 +340,7 @@ def a_run_that_runs_out_of_memory(d):
 
 
 @test(settings=PATIENT)
-def a_context_that_dies_between_runs(d, c):
+def a_context_that_dies_between_runs_reports_the_reason(d, c):
     ok(run(d, c, "import os, threading, time\nthreading.Thread(target=lambda: (time.sleep(0.2), os._exit(5))).start()"))
     until(lambda: state(d, c) == "dead", 20, "its death")
     same(d.get(c)["reason"], "exited with code 5", "the reason")
@@ -378,7 +378,7 @@ def a_context_refuses_a_second_run_meanwhile(d, c):
 
 
 @test(settings=PATIENT)
-def two_clients_at_once(d, s):
+def runs_of_parallel_clients_are_not_mixed_up(d, s):
     contexts = [context(d, s) for _ in range(4)]
     failures = []
 
@@ -427,7 +427,7 @@ def output_is_kept_apart(d, s, c):
 
 
 @test(settings=PATIENT)
-def output_limit(d, c):
+def the_output_of_a_run_is_limited(d, c):
     r = ok(run(d, c, "print('head'); print('x' * 30_000_000); print('tail')", limits={"output_bytes": 10000}))
     same((r["stdout_truncated"], r["stdout_bytes"], r["stderr_truncated"]), (True, 30_000_011, False), "how much")
     ensure(r["stdout"].startswith("head\n") and r["stdout"].endswith("tail\n") and len(r["stdout"]) < 11000, "what is kept")
@@ -437,7 +437,7 @@ def output_limit(d, c):
 
 
 @test(settings=PATIENT)
-def a_run_as_events(d, s, c):
+def a_run_can_be_streamed_as_events(d, s, c):
     wait = "while not os.path.exists('/workspace/{}'): time.sleep(0.01)\n"
     code = "import os, sys, time\nprint('one')\ndisplay(5)\n" + wait.format("a") + "print('two', file=sys.stderr)\n" + wait.format("b") + "print('three')\n6"
     with d.events("POST", c + "/run", {"code": code}) as e:
@@ -566,7 +566,7 @@ def results_are_bounded(d):
 
 
 @test(settings=PATIENT)
-def rich_results(d):
+def results_have_html_markdown_json_and_png(d):
     c = context(d, roomy(d))
     code = ("class R:\n    def _repr_html_(self): return '<b>ü</b>'\n    def _repr_png_(self): return b'\\x89PNG'\n"
             "    def _repr_markdown_(self): return '# m'\n    def _repr_json_(self): return {'a': [1]}\nR()")  # fmt: skip
@@ -577,7 +577,7 @@ def rich_results(d):
 
 
 @test(settings=PATIENT)
-def pandas_and_matplotlib(d):
+def pandas_frames_and_matplotlib_figures_are_results(d):
     c = context(d, roomy(d))
     missing = [m for m in ("pandas", "matplotlib") if run(d, c, f"import {m}")["error"]]
     if missing:
@@ -590,7 +590,7 @@ def pandas_and_matplotlib(d):
 
 
 @test(settings=PATIENT)
-def a_sandbox_removed_in_a_run(d, s):
+def removing_a_sandbox_or_context_cancels_its_run(d, s):
     c, idle = context(d, s), context(d, s, "bash")
     beside = Beside(d, c, "print('a', flush=True)\nwhile True: pass")
     with d.events("POST", idle + "/run", {"code": "echo b; sleep 100"}) as e:
@@ -609,7 +609,7 @@ def a_sandbox_removed_in_a_run(d, s):
 
 
 @test(settings=PATIENT)
-def contexts_of_a_sandbox_that_stops(d):
+def a_context_of_a_stopped_session_can_be_restarted(d):
     r = d.exec("sh", "echo kept > f", session="a")
     s = r["sandbox"]
     c = context(d, s)
@@ -645,7 +645,7 @@ def pausing_a_sandbox_stops_the_timeout_of_a_run(d, s, c):
 
 
 @test(users=("root",), settings=PATIENT)
-def a_context_that_cannot_start(d):
+def a_context_that_cannot_start_leaves_nothing(d):
     s = d.sandbox(limits={"memory_bytes": 6 << 20})
     a = d.refused("invalid_request", "POST", f"/v1/sandboxes/{s}/contexts", {"runtime": "node"}, "could not be started")
     ensure(a.json()["error"]["hint"], "the hint", a)
@@ -653,7 +653,7 @@ def a_context_that_cannot_start(d):
 
 
 @test(settings=PATIENT)
-def the_daemon_stops_with_a_run_under_way(d, s, c):
+def stopping_the_daemon_cancels_a_run(d, s, c):
     context(d, s, "node")
     beside = Beside(d, c, "while True: pass")
     d.stop()

@@ -76,7 +76,7 @@ def runtimes_are_run(d):
 
 
 @test
-def args_stdin_env_cwd(d):
+def args_stdin_env_and_cwd_reach_the_code(d):
     r = d.exec("sh", 'printf "%s|" "$@"; echo "$COLOUR"; cat; pwd', args=["a b", "", "ü"], stdin="in\n",
                env={"COLOUR": "re d=x"}, cwd="/tmp")  # fmt: skip
     same(r["stdout"], "a b||ü|re d=x\nin\n/tmp\n", "stdout")
@@ -364,7 +364,7 @@ def in_a_sandbox_only_its_own_limits_may_be_lowered(d):
 
 
 @test
-def a_runtime_or_command_that_is_not_there(d):
+def a_missing_runtime_or_command_is_reported(d):
     a = d.refused("runtime_not_found", "POST", "/v1/exec", {"runtime": "cobol", "code": "x"}, "runtime not found: cobol")
     ensure(a.json()["error"].get("hint"), "there is a hint", a)
     a = d.request("POST", "/v1/exec", {"command": ["no-such-program"]})
@@ -381,7 +381,7 @@ def a_missing_directory_is_reported(d):
 
 
 @test(settings={"images": {"pull": "never"}})
-def an_image_that_is_not_there(d):
+def a_request_for_a_missing_image_is_refused(d):
     d.refused("not_found", "POST", "/v1/exec", {"runtime": "sh", "code": "x", "image": "debian:12"}, "debian:12")
     d.refused("not_found", "POST", "/v1/sandboxes", {"image": "debian:12"}, "debian:12")
     same(d.exec("sh", "echo x", image="host")["stdout"], "x\n", "the image host")
@@ -397,7 +397,7 @@ def tiers_are_at_most_the_settings(d):
 
 
 @test
-def bodies_that_are_too_large(d):
+def bodies_that_are_too_large_are_refused_with_413(d):
     # Said in advance: refused before it is sent.
     with d.socket() as s:
         s.sendall(b"POST /v1/exec HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1073741824\r\nExpect: 100-continue\r\n\r\n")
@@ -450,7 +450,7 @@ def a_client_that_goes_away_ends_its_execution(d):
 
 
 @test
-def detached_goes_on_without_its_client(d):
+def a_detached_execution_continues_without_its_client(d):
     a = d.post("/v1/exec", {"runtime": "sh", "code": "sleep 0.3; echo done", "detach": True}, 202)
     same((set(a), a["status"]), ({"id", "sandbox", "status"}, "running"), "the answer")
     running = d.get(f"/v1/executions/{a['id']}")

@@ -18,7 +18,7 @@ def path_of(d, s, rest, **query):
 
 
 @test
-def bytes_in_and_out(d, s):
+def files_are_read_and_written_unchanged(d, s):
     data = bytes(range(256)) * 5000
     a = d.request("PUT", d.file(s, "dir/file.bin"), data)
     same(a.status, 201, "status", a)
@@ -47,7 +47,7 @@ def bytes_in_and_out(d, s):
 
 
 @test
-def bad_file_requests(d, s):
+def bad_file_requests_are_refused(d, s):
     d.put(s, "f", "x")
     base = f"/v1/sandboxes/{s}/files"
     for method in ("GET", "PUT", "DELETE"):
@@ -77,7 +77,7 @@ def bad_file_requests(d, s):
 
 
 @test
-def ranges():
+def ranges_of_a_file_are_read():
     with Daemon() as d:
         s = d.sandbox()
         data = bytes(range(100))
@@ -178,7 +178,7 @@ ODD = ["with space", "ünïcödé ☃", "per%cent%20", "a+b&c=d#e?f", "-rf", "ne
 
 
 @test
-def odd_names(d, s):
+def files_may_have_odd_names(d, s):
     for name in ODD:
         d.put(s, name, name)
         same(d.request("GET", d.file(s, name)).body, name.encode(), repr(name))
@@ -301,7 +301,7 @@ while True:
 
 
 @test
-def quota_is_413(d):
+def a_file_beyond_the_disk_limit_is_refused_with_413(d):
     s = d.sandbox(limits={"disk_bytes": 1 << 20})
     d.put(s, "old", "old")
     d.refused("too_large", "PUT", d.file(s, "big"), b"x" * (3 << 20))
@@ -314,7 +314,7 @@ def quota_is_413(d):
 
 
 @test
-def archives_there_and_back(d):
+def an_archive_of_a_directory_unpacks_to_the_same_files(d):
     a, b = d.sandbox(), d.sandbox()
     long = "/".join(["x" * 100] * 4) + "/file"
     d.exec("sh", f"mkdir -p 'd/sub dir' d/{os.path.dirname(long)}; echo one > 'd/sub dir/ü'; echo deep > d/{long}; ln -s 'sub dir/ü' d/link; ln -s /etc/passwd d/out; chmod 750 'd/sub dir'; : > d/empty; mkdir d/none; head -c 300000 /dev/urandom > d/random; sha256sum d/random", a)

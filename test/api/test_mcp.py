@@ -110,7 +110,7 @@ def invalid_calls_are_protocol_errors(d):
 
 
 @test
-def pictures_are_pictures(d):
+def pictures_are_image_content(d):
     for c in both(d):
         r = c.tool("execute_python", code=Picture.code, session="p")
         same([(x["mimeType"], x["data"]) for x in r["content"] if x["type"] == "image"], [("image/png", Picture.data)], "picture")
@@ -291,7 +291,7 @@ def a_stream_belongs_to_its_session(d):
 
 
 @test
-def sessions_end(d):
+def a_deleted_session_ends_its_calls(d):
     c = Http(d)
     same(c.close(), 204, "DELETE")
     same(c.post(c.message("ping")).status, 404, "it is gone")
@@ -571,7 +571,7 @@ def headers_repeat_the_name(d):
 
 
 @test
-def only_the_right_pages_may_come(d):
+def requests_with_a_foreign_origin_or_host_are_refused(d):
     c = Http(d, start=False)
     hello = c.message("initialize", HELLO)
     for headers, status in (({"Origin": "http://evil.example"}, 403), ({"Host": "evil.example"}, 403), ({"Origin": "null"}, 403),
@@ -582,7 +582,7 @@ def only_the_right_pages_may_come(d):
 
 
 @test
-def listening_for_changes(d):
+def subscriptions_are_acknowledged(d):
     m = Modern(d)
     connection, r, number = m.open("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
     _, data = next(events_of(r))
@@ -594,7 +594,7 @@ def listening_for_changes(d):
 
 
 @test
-def prompts_and_completions(d):
+def prompts_and_completions_are_answered(d):
     for c in both(d):
         (prompt,) = c.ask("prompts/list")["prompts"]
         r = c.ask("prompts/get", {"name": prompt["name"], "arguments": {"task": "count"}})
@@ -609,7 +609,7 @@ def prompts_and_completions(d):
 
 
 @test
-def the_daemon_stops_under_its_clients(d):
+def the_daemon_stops_during_a_call(d):
     c = Http(d)
     connection, r, _ = c.open("tools/call", {"name": "execute_shell", "arguments": {"command": "sleep 60"}})
     next(events_of(r))

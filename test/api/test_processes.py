@@ -73,7 +73,7 @@ def signals_reach_a_background_process(d, s):
 
 
 @test
-def bad_process_requests(d, s):
+def bad_process_requests_are_refused(d, s):
     base = f"/v1/sandboxes/{s}/processes"
     d.refused("invalid_request", "POST", base, {}, "runtime")
     d.refused("invalid_request", "POST", base, {"runtime": "sh", "code": "x", "colour": 1}, "colour")
@@ -129,7 +129,7 @@ def lost_rows_are_reported(d, s):
 
 
 @test
-def a_timeout_of_its_own_and_children(d, s):
+def a_process_ends_with_its_children_at_its_timeout(d, s):
     seconds = support.nonce_seconds()
     p = start(d, s, f"sleep {seconds} & sleep {seconds}", timeout_ms=300)
     until(lambda: d.get(at(s, p))["state"] == "exited", 20, "its end")
@@ -206,7 +206,7 @@ def closing_the_terminal_ends_the_shell(d, s):
 
 
 @test
-def bad_terminals(d, s):
+def bad_terminal_requests_are_refused(d, s):
     t = f"/v1/sandboxes/{s}/terminal"
     a = d.request("GET", t)
     ensure(a.status in (400, 426), "no WebSocket", a)
