@@ -118,7 +118,7 @@ TEST(results_are_written_anew)
                 CHECK_STR(shown(bad[i], driver_read_result), "refused");
 }
 
-TEST(errors_and_ends)
+TEST(errors_and_ends_of_runs_are_read)
 {
         enum driver_status status = DRIVER_OK;
         int code = -1;

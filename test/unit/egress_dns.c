@@ -28,7 +28,7 @@ TEST(questions_are_read)
         }
 }
 
-TEST(names_that_no_host_has)
+TEST(names_that_cannot_be_host_names_are_shown_safely)
 {
         static const struct {
                 const char *wire;
@@ -64,7 +64,7 @@ TEST(names_that_no_host_has)
         }
 }
 
-TEST(the_longest_name)
+TEST(names_of_up_to_253_bytes_are_read)
 {
         struct dns_question q;
 
@@ -94,7 +94,7 @@ TEST(the_longest_name)
         CHECK_INT(strlen(q.shown), 253);
 }
 
-TEST(questions_that_are_none)
+TEST(malformed_questions_are_refused)
 {
         static const struct {
                 unsigned flags, questions, answers, authority;
@@ -194,7 +194,7 @@ TEST(answers_repeat_the_question)
         CHECK_INT(dns_write_answer(m.data, &q, DNS_OK, addresses, 40, 60, answer), q.end);
 }
 
-TEST(our_questions)
+TEST(written_questions_can_be_read)
 {
         uint8_t question[DNS_MESSAGE_MAX];
         struct dns_question q;

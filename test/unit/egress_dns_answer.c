@@ -206,7 +206,7 @@ TEST(truncated_answers_say_so_only)
         CHECK_INT(a.ttl, 0);
 }
 
-TEST(answers_to_other_questions)
+TEST(answers_to_other_questions_are_ignored)
 {
         static const struct {
                 unsigned id, flags, questions;
@@ -247,7 +247,7 @@ TEST(answers_to_other_questions)
                 CHECK_INT(read_answer_of(cut, "www.example.com", DNS_A, &a), -EBADMSG);
 }
 
-TEST(broken_answers)
+TEST(broken_answers_are_refused)
 {
         /* What follows the question, of which one record is said to be there.  It is at 33. */
         static const struct {

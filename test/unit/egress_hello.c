@@ -125,7 +125,7 @@ TEST(real_clients_split_at_every_byte)
 }
 
 /* What follows has come with it: early data, or a second flight. */
-TEST(records_may_follow)
+TEST(records_behind_the_hello_are_ignored)
 {
         static const uint8_t early[] = {23, 3, 3, 0, 2, 'h', 'i'}, junk[] = "GET / HTTP/1.1\r\n";
         struct bytes *b = &records;
@@ -251,7 +251,7 @@ TEST(several_server_names_are_refused)
         CHECK_STR(name, "untouched");
 }
 
-TEST(without_a_name)
+TEST(a_hello_without_a_server_name_is_reported)
 {
         char name[NAME_MAX_BYTES];
 
@@ -282,7 +282,7 @@ TEST(ech_and_grease_do_not_matter)
 }
 
 /* Every length that lies by one, at every place, is either noticed or of a part that is not looked into. */
-TEST(lying_lengths)
+TEST(wrong_lengths_are_refused)
 {
         struct {
                 size_t at; /* in the records */
@@ -318,7 +318,7 @@ TEST(lying_lengths)
 }
 
 /* All lengths are true, but not allowed: servers differ in what they do then. */
-TEST(vectors_have_their_sizes)
+TEST(vectors_of_wrong_sizes_are_refused)
 {
         static const struct {
                 size_t session, suites, compressions, behind;
@@ -351,7 +351,7 @@ TEST(vectors_have_their_sizes)
         }
 }
 
-TEST(junk_in_the_last_record)
+TEST(bytes_behind_the_hello_in_its_record_are_refused)
 {
         static const uint8_t second[] = {1, 0, 0, 2, 3, 3};
         char name[NAME_MAX_BYTES];

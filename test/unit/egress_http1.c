@@ -89,7 +89,7 @@ static void check_good(const struct good *c)
         CHECK_INT(request.head_length, strstr(c->text, "\r\n\r\n") + 4 - c->text);
 }
 
-TEST(requests_that_are_followed)
+TEST(valid_requests_give_their_host)
 {
         static const struct good cases[] = {
                 {"GET / HTTP/1.1\r\nHost: example.com\r\n\r\n", "example.com:0", ""},
@@ -150,7 +150,7 @@ TEST(requests_that_are_followed)
                 check_good(&cases[i]);
 }
 
-TEST(where_the_path_begins)
+TEST(the_path_of_an_absolute_target_is_found)
 {
         static const struct {
                 const char *text, *target, *path;

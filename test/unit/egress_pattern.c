@@ -2,7 +2,7 @@
 #include "egress/policy/policy.h"
 #include "test.h"
 
-TEST(patterns_that_are_fine)
+TEST(valid_patterns_are_accepted)
 {
         static const struct {
                 const char *text;
@@ -47,7 +47,7 @@ TEST(patterns_that_are_fine)
         }
 }
 
-TEST(patterns_that_are_not_say_why)
+TEST(invalid_patterns_are_refused_with_a_reason)
 {
         static const struct {
                 const char *text, *why; /* begin of it */

@@ -506,7 +506,7 @@ TEST(wrong_messages_are_refused)
 }
 
 /* Found by what they say, not by where they are kept; and gone when they are not needed. */
-TEST(many_policies)
+TEST(many_policies_are_found_by_their_content)
 {
         static struct policy *all[500];
         char name[2][32];
@@ -531,7 +531,7 @@ TEST(many_policies)
         CHECK(mallinfo2().uordblks < used + 65536); /* what the allocator keeps varies */
 }
 
-TEST(the_largest_policy)
+TEST(the_largest_policy_is_accepted)
 {
         static struct {
                 struct egress_attach head;

@@ -94,7 +94,7 @@ TEST(keeps_the_next_request_until_the_first_is_answered)
         CHECK_INT(seen.requests, 3);
 }
 
-TEST(sets_on_gone_late)
+TEST(calls_on_gone_that_is_set_after_the_client_left)
 {
         int fd;
 

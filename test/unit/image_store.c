@@ -66,7 +66,7 @@ TEST(short_names_leave_out_the_defaults_of_docker)
         CHECK_STR(image_name_short("x"), "x");
 }
 
-TEST(where_the_store_is)
+TEST(the_path_of_the_store_follows_option_and_variable)
 {
         char path[256];
         struct cella_err err = {0};
@@ -301,7 +301,7 @@ TEST(trees_of_any_depth_are_removed)
         drop_area(dir);
 }
 
-TEST(no_way_out_of_a_tree)
+TEST(links_do_not_lead_out_of_a_tree)
 {
         if (getenv("CELLA_TEST_SLOW"))
                 SKIP("valgrind does not know openat2()");
