@@ -143,17 +143,17 @@ static void ordinary(enum scan_language language, const char *piece, size_t piec
         free(text);
 }
 
-TEST(a_megabyte_of_python)
+TEST(a_megabyte_of_python_is_scanned_in_time)
 {
         ordinary(SCAN_PYTHON, python, sizeof python - 1);
 }
 
-TEST(a_megabyte_of_javascript)
+TEST(a_megabyte_of_javascript_is_scanned_in_time)
 {
         ordinary(SCAN_JAVASCRIPT, javascript, sizeof javascript - 1);
 }
 
-TEST(a_megabyte_of_bash)
+TEST(a_megabyte_of_bash_is_scanned_in_time)
 {
         ordinary(SCAN_BASH, bash, sizeof bash - 1);
 }
@@ -218,7 +218,7 @@ static void for_each_language(const char *piece, size_t piece_len, size_t len)
         free(text);
 }
 
-TEST(a_megabyte_of_brackets)
+TEST(a_megabyte_of_brackets_is_unparsable)
 {
         static const char brackets[] = "([{";
         for (size_t i = 0; i < 3; i++) {
@@ -227,7 +227,7 @@ TEST(a_megabyte_of_brackets)
         }
 }
 
-TEST(long_chains_of_one_thing)
+TEST(long_repetitions_are_scanned_in_bounds)
 {
         static const char *const pieces[] = {
                 "\"",      "'",    "`",      "$(",           "a ",         "if ",
@@ -243,7 +243,7 @@ TEST(long_chains_of_one_thing)
 }
 
 /* Every name is bound to the one before; a text is put together of ever longer ones. */
-TEST(names_that_lead_to_names)
+TEST(chains_of_names_are_scanned_in_bounds)
 {
         size_t size = 1 << 20, len = 0, n = slow() ? 100 : 5000;
         char *text = malloc(size);
@@ -264,7 +264,7 @@ TEST(names_that_lead_to_names)
 }
 
 /* a().b().c(): what each is called on is worked out once. */
-TEST(long_chains_of_calls)
+TEST(long_chains_of_calls_are_scanned_in_bounds)
 {
         static const char *const links[] = {".then(f)", ".a()", ".b(x).c", "\n.d(1)"};
         for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
@@ -284,7 +284,7 @@ TEST(long_chains_of_calls)
 }
 
 /* Code in code in code, and much of it. */
-TEST(code_in_code)
+TEST(nested_code_is_scanned_in_bounds)
 {
         size_t len = 0, n = slow() ? 150 : 5000;
         char *text = malloc(n * 64);
@@ -298,7 +298,7 @@ TEST(code_in_code)
         CHECK(report.verdict & SCAN_UNPARSABLE);
 }
 
-TEST(bytes_that_are_no_text)
+TEST(random_bytes_are_scanned_in_bounds)
 {
         size_t len = slow() ? 1000 : 60000;
         char *text = malloc(len);
@@ -344,7 +344,7 @@ TEST(the_scanner_does_not_read_past_the_end)
         }
 }
 
-TEST(a_text_that_is_too_long)
+TEST(a_text_that_is_too_long_is_unparsable)
 {
         char *text = repeat("x = 1\n", 6, SCAN_LENGTH_MAX + 1);
         CHECK_INT(scan(SCAN_PYTHON, text, SCAN_LENGTH_MAX + 1, NULL, NULL, &report), 0);
@@ -370,7 +370,7 @@ static void *in_thread(void *userdata)
         return good ? userdata : NULL;
 }
 
-TEST(threads_with_small_stacks)
+TEST(scans_run_in_threads_with_small_stacks)
 {
         static enum scan_language languages[] = {SCAN_PYTHON, SCAN_BASH, SCAN_JAVASCRIPT, SCAN_PYTHON};
         pthread_t threads[4];

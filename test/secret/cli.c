@@ -326,7 +326,7 @@ TEST(typing_errors_set_nothing)
         close(listener);
 }
 
-TEST(listing_and_removing)
+TEST(secrets_are_listed_and_removed)
 {
         int listener = listening();
         said[0] = '\0';

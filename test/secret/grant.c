@@ -6,7 +6,7 @@
 
 static struct cella_err err;
 
-TEST(handles_and_names)
+TEST(both_forms_of_a_handle_give_the_name)
 {
         static const struct {
                 const char *text, *name;
@@ -103,7 +103,7 @@ TEST(a_variable_in_env_and_secrets_is_refused)
         json_decref(env);
 }
 
-TEST(lists_of_a_key)
+TEST(the_list_of_a_key_is_checked_and_searched)
 {
         static const struct {
                 const char *json;
@@ -162,7 +162,7 @@ TEST(a_request_without_secrets_has_no_grant)
         CHECK(grant == NULL);
 }
 
-TEST(all_or_nothing)
+TEST(a_grant_has_all_secrets_or_fails)
 {
         AUTO(secret_store_close) struct secret_store *store = fresh();
         struct secret_grant *grant = NULL;

@@ -216,7 +216,7 @@ TEST(every_form_is_masked)
                 check_string(table[i].value, table[i].text, table[i].should);
 }
 
-TEST(several_values_that_overlap)
+TEST(overlapping_values_are_masked)
 {
         static const struct mask_value values[] = {
                 {"password", 8}, {"word-of-mouth", 13}, {"pass", 4}, {"mouthful", 8}, {"ssword-of", 9}};
@@ -364,7 +364,7 @@ TEST(text_without_values_is_not_copied)
         CHECK(data == text);
 }
 
-TEST(no_secrets_no_mask)
+TEST(without_secrets_there_is_no_mask)
 {
         struct mask *mask = (struct mask *)&err;
         struct mask_stream *stream = (struct mask_stream *)&err;
@@ -456,7 +456,7 @@ TEST(repeating_values_cost_no_more)
         CHECK(seconds() - begun < 30); /* it was hours */
 }
 
-TEST(a_long_value_byte_by_byte)
+TEST(a_long_value_is_masked_byte_by_byte)
 {
         static char value[MASK_VALUE_MAX], text[MASK_VALUE_MAX + 1];
         const struct mask_value one = {value, sizeof value};
