@@ -330,7 +330,7 @@ TEST(hosts_that_are_refused)
 
 #define HEAD "POST / HTTP/1.1\r\nHost: a.b\r\n"
 
-TEST(smuggling)
+TEST(request_smuggling_is_refused)
 {
         static const struct bad cases[] = {
                 /* two lengths */
