@@ -91,8 +91,8 @@ class Image(fidelity.Host):
             pool = fidelity.Pool(d, "python3")
             r = pool.exec("import sys; print(*sys.version_info[:2], sys.executable)")
             same((r["stdout"], r["stderr"]), (f"{self.version} /usr/bin/python3\n", ""), "Python's version")
-            told = pool.ready()
-            same((told["image"], told["waits"], told["problem"]), (self.suite, "template", None), "the pool")
+            ready_pool = pool.ready()
+            same((ready_pool["image"], ready_pool["waits"], ready_pool["problem"]), (self.suite, "template", None), "the pool")
 
     def is_random_each_time(self):
         fidelity.fresh(fidelity.POOLS["python3"], fidelity.python_of(fidelity.PYTHON_RANDOM), 20, self)

@@ -67,9 +67,9 @@ def an_image_is_pulled_listed_inspected_and_removed():
     rows = [line.split() for line in image("ls").out.splitlines()]
     same((rows[0][:3], rows[1][:3]), (["NAME", "ID", "SIZE"], ["fake/ok:1", name[:12], "1.0K"]), "rows")
     same(listed(), [["docker.io/fake/ok:1"]], "as JSON")
-    told = image("inspect", "fake/ok:1").out
+    inspected = image("inspect", "fake/ok:1").out
     for part in (name, "docker.io/fake/ok:1", "PATH=/bin", "sh = /bin/sh"):
-        ensure(part in told, f"inspect does not tell {part}: {told}")
+        ensure(part in inspected, f"inspect does not tell {part}: {inspected}")
     same(image("inspect", name[:8], "--json").json()["config"]["cmd"], ["sh"], "inspect as JSON")
     same(image("pull", "x/more", "--json").json()["names"], ["docker.io/x/more:latest"], "pull as JSON")
     expect(image("gc"), out="2 layers and 1 roots removed, 2.9K\n")
@@ -321,8 +321,8 @@ def bootstrap_imports_the_archive_of_mmdebstrap():
     words = support.read("words").splitlines()
     same((words[0], words[1], words[-3:]), ("--variant=minbase", "--mode=root" if support.is_root() else "--mode=auto", ["bookworm", "-", "http://deb.debian.org/debian"]), "how it was called")
     ensure("--include=ca-certificates,curl,python3,python3-matplotlib,python3-pandas,python3-requests" in words, f"packages: {words}")
-    told = image("inspect", "data", "--json").json()
-    same((told["source"], told["config"]["cmd"], told["config"]["entrypoint"], told["config"]["env"][0][:10]), ("bootstrap", ["bash"], [], "PATH=/usr/"), "the image")
+    inspected = image("inspect", "data", "--json").json()
+    same((inspected["source"], inspected["config"]["cmd"], inspected["config"]["entrypoint"], inspected["config"]["env"][0][:10]), ("bootstrap", ["bash"], [], "PATH=/usr/"), "the image")
     same(image("bootstrap", "small", "--debian", "trixie", "--packages", "", "--mirror", "https://deb.example/debian", env=env).rc, 0, "another one")
     words = support.read("words").splitlines()
     ensure(words[-3:] == ["trixie", "-", "https://deb.example/debian"] and not any("include" in w for w in words), f"words: {words}")
@@ -348,5 +348,5 @@ def bootstrap_of_a_real_debian():
     prepare(fake=False)
     r = image("bootstrap", "debian:real", "--packages", "python3-minimal", timeout=280, env={**os.environ, "PATH": os.environ["PATH"] + ":/usr/sbin:/sbin"})
     same(r.rc, 0, "exit status", r)
-    told = image("inspect", "debian:real", "--json").json()
-    ensure({"bash", "python3"} <= {x["name"] for x in told["runtimes"]}, f"runtimes: {told['runtimes']}")
+    inspected = image("inspect", "debian:real", "--json").json()
+    ensure({"bash", "python3"} <= {x["name"] for x in inspected["runtimes"]}, f"runtimes: {inspected['runtimes']}")

@@ -466,15 +466,15 @@ def violations_are_log_messages_of_level_warning(d):
         same({m["method"] for m in before} - {"notifications/message"}, set(), "notifications")
         return [(m["params"]["level"], m["params"]["logger"], m["params"]["data"]["kind"], m["params"]["data"]["target"]) for m in before]
 
-    told = [("warning", "sandbox", "syscall", "mount")]
+    expected_log = [("warning", "sandbox", "syscall", "mount")]
     c = Http(d)
-    same(logged(c, call), told, "at the level info, which is the default")
+    same(logged(c, call), expected_log, "at the level info, which is the default")
     c.ask("logging/setLevel", {"level": "warning"})
-    same(logged(c, call), told, "at the level warning")
+    same(logged(c, call), expected_log, "at the level warning")
     c.ask("logging/setLevel", {"level": "error"})
     same(logged(c, call), [], "at the level error")
     same(logged(Modern(d), call), [], "the newer revision, without a level")
-    same(logged(Modern(d), {**call, "_meta": {META + "logLevel": "info"}}), told, "the newer revision, with one")
+    same(logged(Modern(d), {**call, "_meta": {META + "logLevel": "info"}}), expected_log, "the newer revision, with one")
 
 
 @test

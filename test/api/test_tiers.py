@@ -247,9 +247,9 @@ def the_number_of_reported_violations_is_bounded():
         ensure("more" in last["detail"] and more >= 200 - 63, f"the last one says {last}")
         same(len(d.get(f"/v1/executions/{r['id']}")["violations"]), 64, "in the log")
         with d.events("POST", "/v1/exec", {"runtime": "python3", "code": code}) as events:
-            told = [data for name, data in events if name == "violation"]
-        same(len(told), 64, "events")
-        ensure("more" in told[-1]["detail"], f"the last event is {told[-1]}")
+            reported_events = [data for name, data in events if name == "violation"]
+        same(len(reported_events), 64, "events")
+        ensure("more" in reported_events[-1]["detail"], f"the last event is {reported_events[-1]}")
         same(d.exec("sh", "echo fine")["violations"], [], "the next one's")
 
 

@@ -29,7 +29,7 @@ POOLS = {
     "bash": {"runtime": "bash", "size": 2},
 }
 FILE = {"python3": ["python3", "main.py"], "node": ["node", "main.js"]}
-TOLD = 12  # failed cases of one test for which the difference is shown
+SHOWN_MAX = 12  # failed cases of one test for which the difference is shown
 SELF = os.environ.get("CELLA_FIDELITY") == "self"
 VERSION = (3, 11)  # of python; the tables describe how it ends
 
@@ -231,8 +231,8 @@ def run_table(cases, runtime, known, every, preload, where):
                     missed.append(case.name)
         same(pool.look().get("problem"), None, "the pool's problem")
         lines = [f"{len(wrong)} of {len(chosen)} cases differ, {len(missed)} were not served by the pool"]
-        lines += [f"{name}: {problem}" for name, problem in list(wrong.items())[:TOLD]]
-        lines += [f"also different: {'; '.join(list(wrong)[TOLD:])}"] if len(wrong) > TOLD else []
+        lines += [f"{name}: {problem}" for name, problem in list(wrong.items())[:SHOWN_MAX]]
+        lines += [f"also different: {'; '.join(list(wrong)[SHOWN_MAX:])}"] if len(wrong) > SHOWN_MAX else []
         lines += [f"alike, but not served by the pool: {'; '.join(missed)}"] if missed else []
         ensure(not wrong and not missed, "\n".join(lines))
 

@@ -127,16 +127,16 @@ def by_requests(url, proxied):
     answer = session.get(url)
     answer.raise_for_status()
     return answer.text
-told = []
+outcomes = []
 for get in (by_urllib, by_requests):
     for proxied in (True, False):
         for url in sys.argv[1:]:
             begun = time.monotonic()
             try: came = json.loads(get(url, proxied))["host"]
             except Exception as e: came = repr(e)
-            told.append([f"{get.__name__}, proxied: {proxied}, {url}", time.monotonic() - begun, came])
-print(json.dumps(told))
-sys.exit(any("example" != t[2][-7:] for t in told))
+            outcomes.append([f"{get.__name__}, proxied: {proxied}, {url}", time.monotonic() - begun, came])
+print(json.dumps(outcomes))
+sys.exit(any("example" != t[2][-7:] for t in outcomes))
 """
 
 

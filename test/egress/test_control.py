@@ -35,11 +35,11 @@ def the_process_ends_when_its_owner_closes_the_socket():
 
 @test(users=("root",), start=False)
 def the_process_ends_when_its_owner_is_killed(world):
-    ready, told = os.pipe()
+    ready, notify = os.pipe()
     owner = os.fork()
     if owner == 0:
         world.start()
-        os.write(told, b"%d\n" % world.process.pid)
+        os.write(notify, b"%d\n" % world.process.pid)
         time.sleep(60)
         os._exit(0)
     pid = int(os.read(ready, 100))

@@ -22,7 +22,7 @@ STRICT = ["names", "tunnels", "server names", "addresses, evil", "addresses, met
 REFUSED = {"403", "alert", "closed", "ECONNRESET", "ECONNREFUSED", "EPIPE", "no such name", "no data", "format error", "not implemented", "EPERM", "EACCES",
            "EAFNOSUPPORT", "EPROTONOSUPPORT", "ESOCKTNOSUPPORT", "EINVAL", "ENETUNREACH", "ENODEV", "ENOENT", "EROFS", "failed", "only lo"}  # fmt: skip
 # At least these refusals are reported, with a reason.
-TOLD = {
+REPORTED = {
     "names": {"evil.example:80", "evil.example"}, "tunnels": {"evil.example:443"}, "server names": {"evil.example:443"}, "addresses, evil": {f"{EVIL}:80", f"{EVIL}:443", f"{EVIL}:22", f"[{EVIL6}]:80"},
     "addresses, metadata": {"169.254.169.254:80", "[fd00:ec2::254]:80"}, "addresses, private": {"10.1.2.3:80", "192.168.7.7:22"}, "addresses, here": {"127.0.0.1:80", "0.0.0.0:80", "[::1]:80"},
     "tls": {"evil.example:443"}, "http": {"evil.example:80"}, "http over IPv6": {"evil.example:80"}, "proxy": {"evil.example:80"}, "dns": {"c2vjcmv0.evil.example"},
@@ -98,7 +98,7 @@ def all_refused(tries, n, allowed=REFUSED, seconds=2):
 def all_reported(r, group):
     targets = {v["target"] for v in r["violations"] if v["kind"] == "network"}
     if len(r["violations"]) < 64:
-        ensure(TOLD[group] <= targets, f"{group}: not reported: {TOLD[group] - targets}: {r['violations']}")
+        ensure(REPORTED[group] <= targets, f"{group}: not reported: {REPORTED[group] - targets}: {r['violations']}")
     ensure(all(v["target"] and v["detail"] for v in r["violations"]), f"{group}: {r['violations']}")
 
 

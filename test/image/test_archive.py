@@ -299,7 +299,7 @@ def progress_is_reported(s):
     writer.start()
     check_equal(s.answer(which)["event"], "done")
     writer.join()
-    told = [e for e in s.events if e["event"] == "progress"]
-    check(len(told) >= 2 and all(e["phase"] == "unpack" and e["id"] == which for e in told), told)
-    done = [e["done"] for e in told]
+    progress_events = [e for e in s.events if e["event"] == "progress"]
+    check(len(progress_events) >= 2 and all(e["phase"] == "unpack" and e["id"] == which for e in progress_events), progress_events)
+    done = [e["done"] for e in progress_events]
     check(done == sorted(done) and done[-1] > done[0], done)

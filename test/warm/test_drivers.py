@@ -555,8 +555,8 @@ def python_results_are_bounded():
         assert run.mimes() == ["text/plain"], run.mimes()
         text = run.main()
         assert len(text) < 70000 and "[the rest is left out]" in text
-        for told in ("text/html of 5.0 MB left out", "image/png of 16.0 MB left out", "application/json of more than 4 MB left out", "text/latex of 3.0 MB left out"):
-            assert told in text, text[-400:]
+        for left_out in ("text/html of 5.0 MB left out", "image/png of 16.0 MB left out", "application/json of more than 4 MB left out", "text/latex of 3.0 MB left out"):
+            assert left_out in text, text[-400:]
         run = c.run("for i in range(1000): display(i)\n'last'")
         assert len(run.results) <= 64 and run.main() == "'last'" and "left out" in run.stderr, len(run.results)
         for code in ("[0] * 10**6", "'x' * 10**6", "b'x' * 10**6", "dict.fromkeys(range(10**5))", "[['é' * 10**5] * 10**5]", "set(range(10**5))"):

@@ -106,8 +106,8 @@ test("a change by another client meanwhile is shown, not overwritten", async (t)
     await daemon.api("/v1/settings", {method: "PATCH", body: {limits: {processes: 11, cpus: 2}}});
     await save(page);
     await page.waitForSelector("dialog:has-text('Changed elsewhere')");
-    const told = await page.locator("dialog").innerText();
-    ensure(told.includes("CPU cores") && told.includes("you changed it, too"), told);
+    const dialogText = await page.locator("dialog").innerText();
+    ensure(dialogText.includes("CPU cores") && dialogText.includes("you changed it, too"), dialogText);
     same((await settings()).limits.processes, 11, "not overwritten");
     await page.click("dialog button:has-text('Apply my changes to them')");
     await until(async () => await page.inputValue("#f-limits-cpus") === "2", "theirs are shown");
