@@ -216,7 +216,7 @@ BOX_TEST(a_signal_to_all_processes_ends_every_command, NULL)
         box_script(box, 5, 0, "kill -KILL -1", -1);
         for (uint32_t tag = 1; tag <= 4; tag++)
                 CHECK_INT(box_end(box, tag), SIGKILL);
-        int status = box_end(box, 5); /* its supervisor died before or after it said how it ended */
+        int status = box_end(box, 5); /* its supervisor died before or after it reported the end */
         CHECK(status == SIGKILL || status == exited(0));
         CHECK_INT(box_run(box, "exit 2", NULL, 0), exited(2));
 }

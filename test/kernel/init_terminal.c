@@ -30,7 +30,7 @@ static void type(int master, const char *text)
         CHECK_INT(write(master, text, strlen(text)), strlen(text));
 }
 
-/* Nothing more comes: the end as the owner of a terminal sees it. */
+/* No more output: the end as the owner of a terminal sees it. */
 static bool at_end(int master)
 {
         char data[4096];

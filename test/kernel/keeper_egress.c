@@ -100,7 +100,7 @@ TEST(the_egress_process_has_no_privilege)
                 CHECK(strstr(status, "Gid:\t1879048189\t1879048189\t1879048189\t1879048189") != NULL);
                 CHECK(strstr(status, "Groups:\t \n") != NULL || strstr(status, "Groups:\t\n") != NULL);
                 CHECK(strstr(status, "CapBnd:\t0000000000000000") != NULL);
-                /* Only descriptors that it was started with or made itself: no socket of the server, no state. */
+                /* Only descriptors that it got at its start or made: no socket of the server, no state. */
                 CHECK(fake_held(pid).others <= 4 + 8);
                 for (int fd = 0; fd < 3; fd++) {
                         char link[64] = "";

@@ -18,12 +18,12 @@ struct fake_daemon {
         pid_t server;
         int link;          /* to the server */
         int keeper;        /* its socket to the keeper */
-        int egress;        /* the last socket of an egress process that came; -1: none */
-        unsigned n_egress; /* how many came */
+        int egress;        /* the last received socket of an egress process; -1: none */
+        unsigned n_egress; /* how many were received */
         int more[8];       /* what came with the last packet behind its first descriptor; ours to close */
         unsigned n_more;
         char report[8192];
-        double ready_ms; /* from fork to the server's first word */
+        double ready_ms; /* from fork to the server's first message */
 };
 
 union fake_packet {

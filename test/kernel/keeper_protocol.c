@@ -119,7 +119,7 @@ TEST(reports_an_init_that_ended_by_itself)
         union fake_packet p;
         fake_up(&d, NULL);
         CHECK(fake_make(&d, NULL, &s) && fake_ready(&s));
-        close(s.control); /* the keeper has none: init goes */
+        close(s.control); /* the keeper has no copy: init ends */
         CHECK(fake_receive(&d, &p, NULL, 2000) == sizeof p.about && p.type == KEEPER_DIED &&
               p.about.sandbox == s.handle);
         CHECK(fake_ask(&d, KEEPER_COUNT, s.handle, KEEPER_COUNTED, &p));
@@ -363,7 +363,7 @@ TEST(counters_of_reused_groups_are_lent)
                 if (tries % 20 == 0)
                         run_counted(GROW "20" TIMES, first, &counted);
                 if (tries == 0)
-                        CHECK_INT(d.n_more, 0); /* a new one is opened by who wants to know */
+                        CHECK_INT(d.n_more, 0); /* the server opens the counters of a new group itself */
                 fill_small(&make);
                 fill_stock(&make);
                 CHECK(fake_make(&d, &make, &s));
@@ -475,7 +475,7 @@ TEST(the_keeper_survives_a_view_without_free_descriptors)
         CHECK(prlimit(d.pid, RLIMIT_NOFILE, NULL, &before) == 0);
         few.rlim_max = before.rlim_max;
         for (int i = 0; i < 3; i++) {
-                kill(d.pid, SIGSTOP); /* so that it makes this one first, and reads the message about the view afterwards */
+                kill(d.pid, SIGSTOP); /* it makes this one first, and reads about the view afterwards */
                 CHECK(fake_send(&d, &make, sizeof make));
                 kill(d.pid, SIGCONT);
                 usleep(300);
@@ -1443,7 +1443,7 @@ static double median(double *values, size_t n)
         return values[n / 2];
 }
 
-/* Not a test: what it costs, for people to read. */
+/* Not a test: prints the times for readers of the log. */
 TEST(figures)
 {
         enum { N = 200 };

@@ -18,7 +18,7 @@ command = []  # how cella is called: the wrapper and the program
 wrapped = False  # whether there is a wrapper
 slack = 1  # timings may take so many times as long
 ordinary_uid = 0
-user = ""  # "root" or "user": whom this test runs as
+user = ""  # "root" or "user": the user of this test
 home = ""  # a directory of this test alone, the current one
 
 
@@ -164,7 +164,7 @@ def script(*lines):
     return "\n".join(lines) + "\n"
 
 
-# Saying what was wrong.
+# Failure messages.
 
 
 def fail(what, r=None):

@@ -1,4 +1,4 @@
-"""A minute of output without end: cella's own memory stays as it is."""
+"""A minute of endless output: cella's own memory does not grow."""
 
 import json
 import os
@@ -59,7 +59,7 @@ def stays_flat(p):
 
 @test(timeout=120, beside=True)
 def memory_stays_flat_during_a_streamed_flood():
-    """The reader is slow, too: what it does not take must stay with the code."""
+    """The reader is slow, too: unread output must be held back in the code."""
     p = flood(stdout=subprocess.PIPE)
     taken = []
 

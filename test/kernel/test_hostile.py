@@ -1,4 +1,4 @@
-"""Readers, callers and code that try to hold cella up, or to take what is not counted."""
+"""Readers, callers and code that try to delay cella, or to use memory that is not counted."""
 
 import fcntl
 import os

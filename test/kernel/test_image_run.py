@@ -1,4 +1,4 @@
-"""Sandboxes of an image: what it says is honoured, what it holds is shown, what is written stays in the sandbox."""
+"""Sandboxes of an image: its configuration is used, its files are shown, and changes stay in the sandbox."""
 
 import fcntl
 import json

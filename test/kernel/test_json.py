@@ -312,7 +312,7 @@ def cpu_time_of_children_is_counted():
 def sleep_is_no_cpu_time():
     result, r = run_json("sh", "-c", "sleep 0.3")
     ensure(result["usage"]["cpu_ms"] < 100 * support.slack, f"cpu_ms {result['usage']['cpu_ms']}", r)
-    # Counted from when cella hears of the start, which a busy machine may delay.
+    # Counted from the moment when cella learns of the start, which a busy machine may delay.
     ensure(result["duration_ms"] >= 200, f"duration_ms {result['duration_ms']}", r)
 
 

@@ -118,7 +118,7 @@ def errors_are_coloured_on_a_terminal():
     ensure(b"\033[" in text and b"--timeout" in text, f"the terminal got {text!r}")
 
 
-# A reader that goes away.
+# A reader that leaves.
 
 
 def reader_leaves(*words, lines=1, stream="stdout"):

@@ -1,4 +1,4 @@
-"""Limits: each one holds, and the result tells which one it was."""
+"""Limits: each one holds, and the result names it."""
 
 import os
 import subprocess

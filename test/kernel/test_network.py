@@ -16,7 +16,7 @@ from support import (cella, ensure, expect, in_time, prints, processes, reap, re
 
 NETWORK = ("--network", "elevated")  # whatever it may reach, it must go that way
 
-# What code inside says of each try: how it failed, or what came, and how long it took.
+# The report of code inside about each try: the error or the answer, and the time.
 PRELUDE = """
 import errno, json, os, socket, struct, sys, time
 answers = []
@@ -451,7 +451,7 @@ def doctor_tries_the_network():
 
 @test
 def code_in_a_file_has_a_network_too():
-    """The file is put there before the code runs: another way to init's first words."""
+    """The file is written before the code runs: init is prepared in another way."""
     path = support.write("show.py", "#" * 120_000 + "\nprint(open('/etc/resolv.conf').read(), end='')\n")
     prints("nameserver 198.18.0.1\n", *NETWORK, "python3", path)
 
