@@ -27,7 +27,7 @@ def add(group, name, function):
     groups.setdefault(group, []).append((name, function))
 
 
-# ---- what came of it ----
+# ---- outcomes ----
 
 
 def first_word(data):
@@ -555,7 +555,7 @@ def tunnel(to, data):
         return first_word(s.recv(4096))
 
 
-# ---- slowly: they are over after ten seconds, whatever they say ----
+# ---- slow requests: they are ended after ten seconds in any case ----
 
 
 def slowly(address, port, parts, pause):

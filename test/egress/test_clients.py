@@ -1,4 +1,4 @@
-"""Programs that people use, as they are: each works where it may, and where not it fails at once and says so."""
+"""Common programs, unmodified: each reaches allowed hosts, and for others it fails at once with an error."""
 
 import json
 import os

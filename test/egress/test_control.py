@@ -1,4 +1,4 @@
-"""What the owner of the egress process can say, and what becomes of it when the owner is gone or talks nonsense."""
+"""Messages of the owner of the egress process, and what happens if the owner ends or sends invalid ones."""
 
 import random
 

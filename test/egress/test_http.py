@@ -153,7 +153,7 @@ def the_target_of_a_tunnel_and_its_content_are_both_checked(world):
     s.close()
     same(tls.accepted, 1, "connections")
 
-    s, line, _ = tunnel(inside, "ok.example:443")  # another name that is allowed: there it goes
+    s, line, _ = tunnel(inside, "ok.example:443")  # another allowed name: the request goes there
     data = hello("two.example")
     s.sendall(data)
     same(s.recv(65536), data, "what the server heard")

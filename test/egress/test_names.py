@@ -156,7 +156,7 @@ def cached_answers_are_used_until_they_expire(world):
     time.sleep(2.3)
     inside.look_up("ok.example")
     same(len(world.names.asked), 4, "questions")
-    world.configure(*world.config)  # another resolver might say something else
+    world.configure(*world.config)  # another resolver might give another answer
     inside.look_up("ok.example")
     same(len(world.names.asked), 6, "questions")
 

@@ -1,4 +1,4 @@
-"""The egress process: what it lets through and what not, by name."""
+"""The egress process: which connections it allows and refuses, by name."""
 
 from support import ensure, same, test
 from world import *

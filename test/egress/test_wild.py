@@ -1,4 +1,4 @@
-"""Clients and servers that do what they like: nothing of it may end the egress process, or let anything through."""
+"""Random and misbehaving clients and servers: they must not end the egress process, or get forbidden data through."""
 
 import random
 
