@@ -285,7 +285,7 @@ native = ""  # a state directory with the same images in its store
 
 
 def start(names, base, cella):
-    """Starts them, each with the same images, as far as they are on this machine."""
+    """Starts the engines that are on this machine, each with the same images."""
     global native
     data = root()
     native = os.path.join(base, "native")

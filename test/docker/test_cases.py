@@ -240,7 +240,7 @@ def a_removed_sandbox_ends(p):
         p.d.delete(p.path(sb))
         support.until(lambda: not support.with_argument(mark), 20, "its end")
     with p.d.events("POST", "/v1/exec", {**p.what, "image": "tiny:1", "command": ["sh", "-c", f"echo begun; sleep {mark}"]}) as e:
-        e.read_until("begun")  # and a client that goes away cancels
+        e.read_until("begun")  # and a client that leaves cancels its execution
     support.until(lambda: not support.with_argument(mark), 20, "its end")
 
 

@@ -1,4 +1,4 @@
-"""What can go wrong between us and a real engine: it dies, we die, things are left behind, it is not there."""
+"""Failures between us and a real engine: the engine or cella dies, containers are left behind, the engine is missing."""
 
 import json
 import os

@@ -20,7 +20,7 @@ PR_CAPBSET_DROP, CAP_NET_BIND_SERVICE, CAP_NET_ADMIN, CAP_SYS_ADMIN = 24, 10, 12
 STANDARD = {"tier": "standard", "allowed_domains": ["ok.example", "private.example"]}
 NOT_ALLOWED = {"kind": "network", "target": "evil.example:80", "detail": "not in allowed_domains"}
 
-# Prints for each URL what came of it: by the environment's proxy if it comes after "--proxy", else dialled.
+# Prints the outcome for each URL: by the environment's proxy if it follows "--proxy", else dialled.
 FETCH = """
 import json, sys, urllib.request, urllib.error
 direct, found = True, {}
