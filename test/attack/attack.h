@@ -72,7 +72,7 @@ struct attack_victim {
 };
 
 enum {
-        ATTACK_BOMB = 1u << 0, /* uses things up or hides from the end: judged by what it leaves */
+        ATTACK_BOMB = 1u << 0, /* uses up resources or hides from its end: judged by what it leaves */
 };
 
 struct attack {

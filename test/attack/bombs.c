@@ -22,7 +22,7 @@ enum {
         BOMB_LIST_FILES = 1u << 2,
         BOMB_KILL_ON_OUTPUT = 1u << 3,
         BOMB_WATCH_MEMORY = 1u << 4,   /* ours must not grow */
-        BOMB_SPENDS_SANDBOX = 1u << 5, /* what it does to its own sandbox is its affair */
+        BOMB_SPENDS_SANDBOX = 1u << 5, /* harm to its own sandbox is allowed */
 };
 
 static const struct bomb {

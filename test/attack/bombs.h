@@ -1,4 +1,4 @@
-/* bombs.h -- attacks that use things up, or hide from their end. */
+/* bombs.h -- attacks that use up resources, or hide from their end. */
 #pragma once
 #include "tally.h"
 #include "victims.h"

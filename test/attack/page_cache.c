@@ -24,7 +24,7 @@ static long is_cached(int fd)
         return n == -EAGAIN ? 0 : n;
 }
 
-enum { UNKNOWN = -1 }; /* the file system does not tell what is in the page cache */
+enum { UNKNOWN = -1 }; /* the file system does not report what is in the page cache */
 
 /* An attack_outcome, or UNKNOWN.  Another process may read the file between the two calls, so that it is
  * tried several times. */
@@ -74,7 +74,7 @@ ATTACK(page_cache, WALL_SECCOMP, "evict files of /usr from the host's page cache
                        : attack_moot("the file system of /usr does not tell what is in the page cache");
 }
 
-/* Pages that are pushed out are the host's to swap, and who waits for them is not only the sandbox. */
+/* The host swaps pages that are pushed out, and other processes may wait for them, too. */
 ATTACK(page_out, WALL_SECCOMP, "have the kernel page out memory")
 {
         void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

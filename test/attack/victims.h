@@ -1,4 +1,4 @@
-/* victims.h -- what the attacks are after: things of the host that hold a secret.
+/* victims.h -- the targets of the attacks: objects of the host that hold a secret.
  *
  * All are open to every user of the host, so that nothing but the walls hides them. */
 #pragma once
