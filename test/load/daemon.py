@@ -1,4 +1,4 @@
-"""A daemon of the test's own: starts it, talks to it, looks at what it holds.
+"""A daemon of the test's own: starts it, sends requests, and counts its resources.
 
 Nothing here touches what belongs to another daemon on the same machine: processes are found as
 descendants of ours or by the name of our keeper's cgroup, mounts by our state directory.
@@ -308,7 +308,7 @@ class Daemon:
         }
 
     def complaints(self):
-        """Lines of the log that tell of a bug: sanitizers, aborts, errors of our own."""
+        """Lines of the log that show a bug: sanitizers, aborts, errors of our own."""
         marks = ("AddressSanitizer", "runtime error:", "LeakSanitizer", "assert", "SUMMARY:", "internal")
         return [line for line in read(self.log).splitlines() if any(m in line for m in marks)]
 

@@ -109,7 +109,7 @@ static struct run start(bool terminal, char *const *words)
                 close(in[1]);
                 int status = run_main(argv);
                 if (words[0] && words[1] && words[2] &&
-                    argv[3][0]) /* a value that was a word is one no longer */
+                    argv[3][0]) /* a value that was an argument is wiped */
                         status = 99;
                 _exit(status);
         }

@@ -125,7 +125,7 @@ TEST(every_form_is_masked)
                 /* white space around the value */
                 {"  token-1\n", "token-1 ", "*** "},
                 {" to ken\r\n", "[to ken]", "[***]"},
-                /* as it is, and as a terminal shows it */
+                /* unchanged, and as a terminal shows it */
                 {"line 1\nline 2", "line 1\nline 2", "***"},
                 {"line 1\nline 2", "line 1\r\nline 2\r\n", "***\r\n"},
                 {"line 1\nline 2", "line 1\rline 2", "line 1\rline 2"},

@@ -54,7 +54,7 @@ static void check_value(struct secret_store *store, const char *name, const char
         CHECK_INT(secret ? secret->len : 0, strlen(should));
 }
 
-/* Opening must fail, with this, and tell what to do. */
+/* Opening must fail with this error, and with a hint. */
 static void check_refused(const struct secret_key_source *source, int num, const char *words)
 {
         AUTO(secret_store_close) struct secret_store *store = NULL;
@@ -78,7 +78,7 @@ static void set_three(struct secret_store *store)
                 set(store, three[i].name, three[i].value);
 }
 
-/* ---- what it is for ---- */
+/* ---- normal use ---- */
 
 TEST(secrets_survive)
 {
@@ -165,7 +165,7 @@ TEST(names_and_values_have_bounds)
                 memset(&err, 0, sizeof err);
                 CHECK_INT(secret_store_set(store, "value", values[i].value, values[i].len, NULL, &err),
                           values[i].should);
-                CHECK(!strstr(err.msg, "abc") && !strstr(err.hint, "abc")); /* what it is stays unsaid */
+                CHECK(!strstr(err.msg, "abc") && !strstr(err.hint, "abc")); /* not quoted */
         }
         AUTO(secret_free) struct secret *secret = NULL;
         CHECK_INT(secret_store_get(store, "value", &secret, &err), 0);

@@ -835,7 +835,7 @@ TEST(an_older_copy_is_noted)
         json_decref(note);
         json_decref(page);
         audit_close(audit);
-        audit = opened(); /* said once */
+        audit = opened(); /* the note is not repeated */
         check_ok(4);
 }
 
@@ -976,7 +976,7 @@ TEST(the_file_stays_within_its_size)
         CHECK_INT(number(said, "last"), 1000);
 }
 
-/* ---- what is wrong when it is opened ---- */
+/* ---- errors when the log is opened ---- */
 
 static void check_refused(int num, const char *message, const char *hint)
 {
@@ -1439,7 +1439,7 @@ static int with_full_disk(void)
         json_decref(note);
         json_decref(page);
 
-        /* And it goes on, with all its slots. */
+        /* The log continues, with all its slots. */
         log_many(audit, 2000);
         check_ok(10 + fit + 1 + 2000);
         audit_close(audit);

@@ -47,7 +47,7 @@ TEST(a_failed_send_is_reported)
         AS_SOMEBODY(ask());
 }
 
-/* ---- what comes, and goes ---- */
+/* ---- receiving and sending ---- */
 
 struct ends {
         uv_loop_t loop;
