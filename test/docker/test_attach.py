@@ -56,7 +56,7 @@ def a_sandbox_over_a_stream_has_no_network():
     with Place(ATTACHED[-1]) as p:
         ask = {**p.what, "image": "tiny:1", "command": ["true"], "network": {"tier": "elevated"}}
         p.d.ok("PATCH", "/v1/settings", {"network": {"tier": "elevated"}}, unix=True)
-        a = p.d.refused("isolation_unavailable", "POST", "/v1/exec", ask, "net: the container has no network namespace")
+        a = p.d.refused("isolation_unavailable", "POST", "/v1/exec", ask, "net: the network namespace of the container is not visible")
         ensure("restricted" in a.json()["error"]["hint"], "the hint", a)
 
 

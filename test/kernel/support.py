@@ -46,7 +46,7 @@ class Test:
         made = {}
 
         def needed(function):
-            return [make(p.name) for p in inspect.signature(function).parameters.values() if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
+            return [make(p.name) for p in inspect.signature(function, follow_wrapped=False).parameters.values() if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
 
         def make(parameter):
             if parameter not in made:
