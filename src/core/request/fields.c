@@ -148,13 +148,13 @@ static struct field *with_tables(struct field *fields)
         }
 #define NAME_FIELD(name_, help_)                                                                             \
         {                                                                                                    \
-                .name = name_, .type = FIELD_STRING, .flags = FIELD_NO_NUL, .min = 1, .max = 128,            \
-                .help = help_                                                                                \
+                .name = (name_), .type = FIELD_STRING, .flags = FIELD_NO_NUL, .min = 1, .max = 128,          \
+                .help = (help_)                                                                              \
         }
 #define AGE_FIELD(name_, help_)                                                                              \
         {                                                                                                    \
-                .name = name_, .type = FIELD_INTEGER, .flags = FIELD_NULLABLE, .min = 1,                     \
-                .max = 3650 * INT64_C(86400000), .help = help_                                               \
+                .name = (name_), .type = FIELD_INTEGER, .flags = FIELD_NULLABLE, .min = 1,                   \
+                .max = 3650 * INT64_C(86400000), .help = (help_)                                             \
         }
 
 const struct field *exec_fields(void)
