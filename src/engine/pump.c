@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "sys/file.h"
+#include "sys/process.h"
 #include "sys/raw.h"
 
 /* The caller's pipe or terminal must not be made non-blocking, because other processes share it.  Opened
@@ -26,8 +27,9 @@ static void open_target(struct pump_out *p, int fd)
         p->is_socket = S_ISSOCK(st.st_mode);
         if (!S_ISFIFO(st.st_mode) && !S_ISCHR(st.st_mode))
                 return;
-        p->write_max = PIPE_BUF; /* poll() reports a pipe as writable only if it accepts this much without
-                                    blocking */
+        /* poll() reports a pipe as writable only if it accepts this much without blocking.  A terminal may
+         * accept less; then a write waits for its reader. */
+        p->write_max = PIPE_BUF;
         snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
         int again = sys_openat(AT_FDCWD, path, O_WRONLY | O_NONBLOCK | O_NOCTTY, 0);
         if (again < 0)
@@ -80,6 +82,12 @@ static void write_some(struct pump_out *p)
 {
         const char *data = p->pending + p->at;
         size_t n = p->len - p->at;
+        if (p->write_max < PUMP_BYTES) {
+                /* The other stream may have filled the same pipe since the caller's poll(). */
+                struct pollfd now = {p->to, POLLOUT, 0};
+                if (sys_poll(&now, 1, 0) <= 0)
+                        return;
+        }
         if (n > p->write_max)
                 n = p->write_max;
         ssize_t done = p->is_socket ? sys_call6(SYS_sendto, p->to, (long)data, (long)n,

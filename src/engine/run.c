@@ -242,8 +242,8 @@ static void loop(struct run *r)
                                 hear_init(r);
                         if (fds[ON_NETWORK].revents)
                                 outlet_hear(r->outlet);
-                        if (fds[ON_CANCEL].revents &&
-                            !r->over) /* code that ended by itself was not cancelled */
+                        /* Code that ended by itself was not cancelled. */
+                        if (fds[ON_CANCEL].revents && !r->over)
                                 end(r, END_CANCELLED);
                 }
                 if (!r->over)

@@ -127,7 +127,7 @@ __cella_tell() {
 
 # Waits until the first shell has opened the pipe: a report that cannot be written would be lost.
 __cella_await() {
-        until [[ -e /proc/$$/fd/98 || ! -r /proc/$$/fd ]]; do
+        until [[ -p /proc/$$/fd/98 || ! -r /proc/$$/fd ]]; do
                 \builtin :
         done
 }

@@ -42,12 +42,13 @@ def a_deadline_holds_with_a_terminal_that_is_not_read():
 
 @test(users=["root"])
 def a_deadline_holds_with_a_full_pipe_of_another_user():
-    r, w = os.pipe()  # cella may not open it again, so that writes to it can block
-    code = "head -c 40000 /dev/zero; sleep 0.1; head -c 60000 /dev/zero >&2; sleep 100"
-    rc = ends_in_time(10, "--timeout", "700ms", "--grace", "100ms", "sh", "-c", code, stdout=w, stderr=w, user="user")
-    same(rc, 124, "exit status")
-    os.close(r)
-    os.close(w)
+    # The first fills the pipe by one stream after the other, the second by both at once.
+    for code in ("head -c 40000 /dev/zero; sleep 0.1; head -c 60000 /dev/zero >&2; sleep 100", "yes & yes >&2"):
+        r, w = os.pipe()  # cella may not open it again, so that writes to it can block
+        rc = ends_in_time(10, "--timeout", "700ms", "--grace", "100ms", "sh", "-c", code, stdout=w, stderr=w, user="user")
+        same(rc, 124, f"exit status of {code}")
+        os.close(r)
+        os.close(w)
 
 
 def waiting_in(pipe):

@@ -147,6 +147,8 @@ static void on_stat_end(struct operation *op, const struct cella_err *err, void 
         struct core_sandbox *sb =
                 sandbox_find(w->call->core, &w->call->caller, http_param(w->call->request, 0));
         struct cella_err bad = {0};
+        if (!sb)
+                err_say(&bad, CELLA_NOT_FOUND, -ENOENT, "the sandbox has ended");
         if (!sb || operation_new(sb, &what, w->path, NULL, &watch_events, w, &w->operation, &bad) < 0) {
                 on_watch_end(NULL, &bad, w);
                 return;

@@ -183,8 +183,7 @@ static void check_cd(struct program *p, const struct line *line)
                 return;
         else
                 program_evaluate(p, to[0], 0, &path);
-        if (place_write(&path) != RULE_FILE_WRITE)
-                check_say(p, RULE_DIRECTORY_CHANGE, line->node);
+        check_chdir(p, line->node, &path);
 }
 
 static void check_subcommands(struct program *p, const struct line *line)

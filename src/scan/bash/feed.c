@@ -69,11 +69,10 @@ static enum program_from find_program(struct program *p, const struct bash_comma
                         return FROM_FILE;
                 if (v->len == 1)
                         return FROM_INPUT; /* - */
-                if (bash_has_word("--version -V --help -h --noprofile -v", v->text, v->len)) {
-                        if (!bash_has_word("--noprofile", v->text, v->len))
-                                return FROM_NOWHERE;
-                        continue;
-                }
+                /* Not -v and -h: after them, some interpreters still run a program. */
+                if (bash_has_word("--version --help", v->text, v->len) ||
+                    (command->language != SCAN_BASH && bash_has_word("-V", v->text, v->len)))
+                        return FROM_NOWHERE;
                 /* -c, --eval, and combined letters: -lc, -Sce */
                 bool is_long = v->text[1] == '-';
                 const char *name = v->text + (is_long ? 2 : 1);

@@ -269,9 +269,12 @@ static const struct bash_command *find(const char *name, size_t len)
 const struct bash_command *bash_command(const char *name, size_t len)
 {
         const struct bash_command *found = len > 0 ? find(name, len) : NULL;
-        if (!found && len > 7 && !memcmp(name, "python3", 7))
-                found = find(name, 7); /* python3.11 */
-        return found;
+        if (found)
+                return found;
+        while (len > 1 && (name[len - 1] == '.' || (name[len - 1] >= '0' && name[len - 1] <= '9')))
+                len--; /* python3.11, lua5.4 */
+        found = len > 0 ? find(name, len) : NULL;
+        return found && found->flags & COMMAND_INTERPRETER ? found : NULL;
 }
 
 bool bash_is_harmless(const char *name, size_t len)
