@@ -50,7 +50,7 @@ int container_create(const struct container_spec *spec, char ret[REPLY_ID_MAX], 
         snprintf(path, sizeof path, "/containers/create?name=cella-%.31s", spec->make->id);
         char *document = container_document(spec);
         if (!document)
-                return err_set(err, CELLA_INTERNAL, -ENOMEM, "docker");
+                return err_say(err, CELLA_INVALID_REQUEST, -EILSEQ, "a path or a name is not UTF-8");
         const struct api_request q = {.socket = spec->engine->socket,
                                       .method = "POST",
                                       .path = path,

@@ -434,8 +434,10 @@ static int prepare(struct cella_err *err)
         }
         digest_of("", 0, none); /* makes OpenSSL load its files now */
         foreign_json_init();
-        remove_leftovers(IMAGER_STORE_FD);
-        return cage_enter(IMAGER_STORE_FD, err);
+        int r = cage_enter(IMAGER_STORE_FD, err);
+        if (r == 0)
+                remove_leftovers(IMAGER_STORE_FD);
+        return r;
 }
 
 int main(void)

@@ -247,6 +247,50 @@ def a_root_in_use_stays_where_it_is_when_its_image_is_made_again(s):
     check_equal(s.tree(image), {"x": "1"})
 
 
+def write_as_earlier_versions(s, image):
+    """Replaces the image's document by the JSON that was written before."""
+    path = f"{s.store}/meta/{image['id']}"
+    document = registry_imager.read_document(path)
+    owner = os.stat(path)
+    with open(path + ".json", "w") as f:
+        json.dump(document, f)
+    os.chown(path + ".json", owner.st_uid, owner.st_gid)
+    os.unlink(path)
+    return document
+
+
+@test
+def documents_of_earlier_versions_are_converted(s):
+    image = s.load(a.docker([a.tar(a.entry("x", "1"))], tags=["x:1"], Env=["A=1"], Labels={"l": "v"}, Cmd=["a", ""]))
+    for restart in (False, True):
+        expected = write_as_earlier_versions(s, image)
+        if restart:
+            s.kill()
+            s.start()
+        s.do("gc")
+        check_equal(registry_imager.read_document(f"{s.store}/meta/{image['id']}"), expected)
+        check_equal(s.tree(image), {"x": "1"})
+    write_as_earlier_versions(s, image)
+    s.kill()
+    s.start()
+    s.do("rm", name="x:1")
+    check_equal(s.files(), [])
+
+
+@test
+def an_image_that_cannot_be_converted_is_kept(s):
+    image = s.load(a.tar(a.entry("x", "1")), "x")
+    write_as_earlier_versions(s, image)
+    os.chmod(s.store + "/meta", 0o500)  # as with a full disk
+    s.kill()
+    s.start()
+    check_equal(s.answer(s.send("gc"))["event"], "failed")
+    check_equal(s.tree(image), {"x": "1"})
+    os.chmod(s.store + "/meta", 0o700)
+    check_equal(s.do("gc")["images"], 0)
+    check_equal((s.tree(image), s.names()), ({"x": "1"}, ["x"]))
+
+
 @test
 def an_id_or_a_digest_cannot_be_taken_by_a_name(s):
     one, two = a.tar(a.entry("x", "1")), a.tar(a.entry("x", "2"))

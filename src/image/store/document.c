@@ -5,8 +5,8 @@
  * a sequence of records, each terminated by a NUL, so that nothing needs escaping:
  *
  * - "cella-image 1", the version of the format, comes first.
- * - "id HEX" occurs once, and so do digest, platform, source, created_ms, bytes, files, cwd, user, uid and
- *   gid.
+ * - "id HEX" occurs at most once, and so do digest, platform, source, created_ms, bytes, files, cwd, user,
+ * uid and gid.
  * - "layer sha256:HEX" occurs any number of times, in order, and so do env, entrypoint and cmd.
  * - "label NAME" occurs any number of times, each followed by a record "=VALUE", and so does runtime.
  *
@@ -20,7 +20,6 @@
 #include "base/utf8.h"
 #include "image/store/store.h"
 
-#define VERSION "cella-image 1"
 #define ID_MAX 0x7ffffffe /* user and group ids: the largest that every kernel interface accepts */
 
 struct image *image_free(struct image *image)
@@ -113,8 +112,9 @@ static bool are_records_known(const struct parser *p)
                 bool known = pair && record[0] == '=';
                 for (size_t i = 0; i < ARRAY_LEN(keys) && !known; i++)
                         known = value_of(record, keys[i]) != NULL;
-                for (const char *at = record; *at && known;) {
-                        const size_t len = utf8_len(at, strlen(at));
+                const char *end = record + strlen(record);
+                for (const char *at = record; at < end && known;) {
+                        const size_t len = utf8_len(at, (size_t)(end - at));
                         known = len > 0;
                         at += len;
                 }
@@ -175,13 +175,14 @@ static int parse(struct image *image, const char *text, size_t len, const char *
         size_t n = 0;
         for (const char *at = text; (at = memchr(at, '\0', (size_t)(text + len - at))); at++)
                 n++;
-        if (len == 0 || text[len - 1] != '\0' || strcmp(text, VERSION) != 0 || len == sizeof VERSION)
+        if (len == 0 || text[len - 1] != '\0' || strcmp(text, IMAGE_META_VERSION) != 0 ||
+            len == sizeof IMAGE_META_VERSION)
                 return -EINVAL;
         image->memory[1] = calloc(n + 5, sizeof(char *));
         image->memory[2] = calloc(n, sizeof(struct image_pair));
         if (!image->memory[1] || !image->memory[2])
                 return -ENOMEM;
-        struct parser p = {.begin = text + sizeof VERSION,
+        struct parser p = {.begin = text + sizeof IMAGE_META_VERSION,
                            .end = text + len,
                            .strings = image->memory[1],
                            .pairs = image->memory[2]};
@@ -248,7 +249,7 @@ char *image_write(const struct image *image, size_t *ret_len)
         FILE *out = open_memstream(&text, ret_len);
         if (!out)
                 return NULL;
-        fwrite(VERSION, 1, sizeof VERSION, out);
+        fwrite(IMAGE_META_VERSION, 1, sizeof IMAGE_META_VERSION, out);
         put_text(out, "id", image->id);
         put_text(out, "digest", image->digest);
         put_text(out, "platform", image->platform);

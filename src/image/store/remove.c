@@ -80,8 +80,12 @@ static int remove_image(struct writer *w, const char *id)
         AUTO(sys_close) int lock = lock_root(w->store, id);
         if (lock < 0 && lock != -ENOENT)
                 return lock;
-        snprintf(path, sizeof path, "meta/%s", id);
+        snprintf(path, sizeof path, "meta/%s.json", id); /* or upgrade_documents() would bring it back */
         int r = sys_unlinkat(w->store, path, 0);
+        if (r == 0 || r == -ENOENT) {
+                snprintf(path, sizeof path, "meta/%s", id);
+                r = sys_unlinkat(w->store, path, 0);
+        }
         if (r < 0 && r != -ENOENT)
                 return r;
         return lock < 0 ? 0 : take_root(w, id);
@@ -301,8 +305,9 @@ static int sweep_ref(struct writer *w, const char *file, void *arg)
 static int sweep(struct writer *w, bool all, struct removed *ret)
 {
         struct collection c = {.all = all, .removed = ret};
-        upgrade_documents(w->store);
-        int r = each(w, "refs", note_ref, &c);
+        int r = upgrade_documents(w->store); /* what is not converted would look unused */
+        if (r == 0)
+                r = each(w, "refs", note_ref, &c);
         sort(c.named, c.n_named);
         if (r == 0)
                 r = each(w, "meta", note_image, &c);

@@ -19,9 +19,10 @@
 #include "cella.h"
 
 #define IMAGE_ID_LEN 64
-#define IMAGE_META_MAX ((size_t)48 << 10) /* a file of meta/; with its names it fits into 64 KiB */
-#define IMAGE_NAME_MAX 220                /* of a name in refs/, in its encoded form */
-#define IMAGE_NAMES_MAX 64                /* names shown of one image */
+#define IMAGE_META_VERSION "cella-image 1" /* first record of a file of meta/: see document.c */
+#define IMAGE_META_MAX ((size_t)48 << 10)  /* a file of meta/; with its names it fits into 64 KiB */
+#define IMAGE_NAME_MAX 220                 /* of a name in refs/, in its encoded form */
+#define IMAGE_NAMES_MAX 64                 /* names shown of one image */
 #define IMAGE_RUNTIMES_MAX 64
 #define LAYERS_MAX 128       /* of an image */
 #define IMAGE_LIST_MAX 1024  /* maximum of a store */

@@ -1,6 +1,7 @@
 #include "image/store/upgrade.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,7 +60,7 @@ static void put_document(FILE *out, const json_t *top)
         const char *name;
         size_t i;
         json_t *value;
-        fprintf(out, "cella-image 1%c", '\0');
+        fprintf(out, "%s%c", IMAGE_META_VERSION, '\0');
         put_fields(out, top, fields, ARRAY_LEN(fields));
         put_fields(out, config, config_fields, ARRAY_LEN(config_fields));
         json_object_foreach (json_object_get(config, "labels"), name, value)
@@ -69,45 +70,70 @@ static void put_document(FILE *out, const json_t *top)
                          foreign_json_get_text(value, "program"));
 }
 
-static void upgrade(int store, int tmp, const char *id)
+/* Writes the new document.  Returns -EINVAL if the old one is invalid or too long. */
+static int convert(int store, int tmp, const char *id, const char *json, size_t json_len, const char *to)
 {
         AUTO(image_free) struct image *image = NULL;
-        char from[IMAGE_ID_LEN + 16], to[IMAGE_ID_LEN + 16], *json = NULL, *text = NULL;
-        size_t json_len = 0, len = 0;
-        snprintf(from, sizeof from, "meta/%s.json", id);
-        snprintf(to, sizeof to, "meta/%s", id);
-        if (tree_read(store, from, IMAGE_META_MAX, &json, &json_len) < 0)
-                return;
         AUTO(json_decref) json_t *top = foreign_json_parse(json, json_len, VALUES_MAX, 0, NULL);
-        FILE *out = top ? open_memstream(&text, &len) : NULL;
+        char *text = NULL;
+        size_t len = 0;
+        if (!top)
+                return -EINVAL;
+        FILE *out = open_memstream(&text, &len);
         if (out)
                 put_document(out, top);
-        if (out && fclose(out) == 0 && image_parse(text, len, id, NULL, &image, NULL) == 0 &&
-            tree_write(tmp, store, to, text, len) == 0)
-                sys_unlinkat(store, from, 0);
+        int r = !out || fclose(out) != 0 ? -ENOMEM : 0;
+        if (r == 0 && (len > IMAGE_META_MAX || image_parse(text, len, id, NULL, &image, NULL) < 0))
+                r = -EINVAL;
+        if (r == 0)
+                r = tree_write(tmp, store, to, text, len);
         free(text);
-        free(json);
+        return r;
 }
 
-void upgrade_documents(int store)
+/* Returns 0 also if the old document is invalid; it stays then. */
+static int upgrade(int store, int tmp, const char *id)
+{
+        AUTO(image_free) struct image *image = NULL;
+        char from[IMAGE_ID_LEN + 16], to[IMAGE_ID_LEN + 16], *json = NULL;
+        size_t json_len = 0;
+        snprintf(from, sizeof from, "meta/%s.json", id);
+        snprintf(to, sizeof to, "meta/%s", id);
+        int r = 0;
+        if (image_read(store, NULL, id, &image, NULL) < 0) { /* else a crash left both */
+                r = tree_read(store, from, IMAGE_META_MAX, &json, &json_len);
+                if (r >= 0)
+                        r = convert(store, tmp, id, json, json_len, to);
+                free(json);
+        }
+        if (r >= 0)
+                r = sys_unlinkat(store, from, 0);
+        return r == -EINVAL || r == -EFBIG ? 0 : r;
+}
+
+int upgrade_documents(int store)
 {
         char id[IMAGE_ID_LEN + 1];
         const struct dirent *entry;
+        int r = 0;
         AUTO(sys_close) int tmp = tree_open(store, "tmp", O_RDONLY | O_DIRECTORY);
-        int meta = tmp < 0 ? -1 : tree_open(store, "meta", O_RDONLY | O_DIRECTORY);
-        DIR *list = meta < 0 ? NULL : fdopendir(meta);
+        int meta = tmp < 0 ? tmp : tree_open(store, "meta", O_RDONLY | O_DIRECTORY);
+        if (meta < 0)
+                return meta == -ENOENT ? 0 : meta;
+        DIR *list = fdopendir(meta);
         if (!list) {
                 sys_close(meta);
-                return;
+                return -ENOMEM;
         }
-        while ((entry = readdir(list))) {
+        while (r == 0 && (entry = readdir(list))) {
                 if (strlen(entry->d_name) != IMAGE_ID_LEN + strlen(".json") ||
                     strcmp(entry->d_name + IMAGE_ID_LEN, ".json") != 0)
                         continue;
                 memcpy(id, entry->d_name, IMAGE_ID_LEN);
                 id[IMAGE_ID_LEN] = '\0';
                 if (image_id_valid(id))
-                        upgrade(store, tmp, id);
+                        r = upgrade(store, tmp, id);
         }
         closedir(list);
+        return r;
 }
