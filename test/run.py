@@ -15,6 +15,7 @@ One line per test, then the count.  A test that cannot run here prints the reaso
 --minimum."""
 
 import argparse
+import errno
 import http.client
 import importlib
 import json
@@ -140,7 +141,8 @@ def outcome(test, user, home):
 
     def thread_failed(args):
         e = args.exc_value
-        if is_late(e) or not (args.thread.daemon and isinstance(e, (OSError, EOFError, http.client.HTTPException))):
+        lost = isinstance(e, (ConnectionError, EOFError, http.client.HTTPException)) or getattr(e, "errno", None) in (errno.EBADF, errno.ENOTCONN)
+        if is_late(e) or not (args.thread.daemon and lost):
             threads.append(("late" if is_late(e) else "FAIL", f"in a thread: {e}"))
         threading.__excepthook__(args)
 
@@ -148,7 +150,8 @@ def outcome(test, user, home):
     state, reason = result_of(test, user, home)
     if state not in ("ok", "FAIL"):
         return state, reason
-    return next((t for t in threads if t[0] == "late"), threads[0] if threads and state == "ok" else (state, reason))
+    threads.sort(key=lambda t: t[0] == "late")  # a failure is more than a missed deadline
+    return threads[0] if threads and (state == "ok" or threads[0][0] == "late") else (state, reason)
 
 
 def result_of(test, user, home):

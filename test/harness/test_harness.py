@@ -147,6 +147,33 @@ def parameters_of_a_test_are_fixtures():
 
 
 @test
+def fixtures_are_left_after_a_failure():
+    status, out = suite("""
+        import contextlib
+
+        @contextlib.contextmanager
+        def first():
+            try:
+                yield
+            finally:
+                print("left")
+
+        FIXTURES = {"a": first}
+
+        @test(users=["root"])
+        def fails(a):
+            raise ValueError("a wrong value")
+    """)
+    assert status == 1 and out.count("FAIL fails (root)") == 1 and "left" in out.splitlines(), out
+
+
+@test
+def an_argument_without_a_fixture_fails():
+    status, out = suite('@test(users=["root"], timeuot=5)\ndef misspelt(): pass\n')
+    assert status == 1 and "misspelt has no fixture for timeuot" in out and "1 passed" not in out, out
+
+
+@test
 def a_test_that_does_not_end_is_late_and_named():
     status, out = suite("""
         @test(users=["root"], timeout=0.5)

@@ -43,14 +43,14 @@ class Test:
     def call(self):
         """Calls the function with the fixtures that its parameters name."""
         makers = {**fixtures, **getattr(sys.modules[self.function.__module__], "FIXTURES", {})}
-        made = {}
+        made, first = {}, next(iter(inspect.signature(self.function, follow_wrapped=False).parameters), None)
 
         def needed(function):
             return [make(p.name) for p in inspect.signature(function, follow_wrapped=False).parameters.values() if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
 
         def make(parameter):
             if parameter not in made:
-                arguments = {} if made else self.arguments
+                arguments = self.arguments if parameter == first else {}
                 value = makers[parameter](*needed(makers[parameter]), **arguments)
                 made[parameter] = stack.enter_context(value) if hasattr(value, "__exit__") else value
             return made[parameter]
@@ -71,6 +71,8 @@ def test(function=None, *, name=None, users=("root", "user"), timeout=60, alone=
     The other arguments of the decorator are passed to the maker of the first parameter."""
 
     def register(f):
+        if arguments and not inspect.signature(f, follow_wrapped=False).parameters:
+            raise TypeError(f"{f.__name__} has no fixture for {', '.join(arguments)}")
         registry.append(Test(f, name or f.__name__, tuple(users), timeout, (alone, beside, unwrapped), arguments))
         return f
 
@@ -359,8 +361,3 @@ def reap(process, seconds=20):
         process.kill()
         process.wait()
         late(f"it was still running after {seconds * slack:g} s")
-
-
-def kill_and_reap(process, number=signal.SIGKILL):
-    process.send_signal(number)
-    return reap(process)

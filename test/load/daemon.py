@@ -208,13 +208,14 @@ class Daemon:
 
     # ---- looking ----
 
-    def memory(self, pid=None, field="Pss_Anon"):
-        """Of a process, in bytes.  Anonymous memory is where a leak shows.  Pss as a whole also has its part of the
-        pages of program files, which grows when another daemon on the machine ends."""
-        for line in read(f"/proc/{pid or self.server}/smaps_rollup").splitlines():
-            if line.startswith(field + ":"):
-                return int(line.split()[1]) * 1024
-        return 0
+    def memory(self, pid=None):
+        """Of a process, in bytes: anonymous and shared memory, where a leak shows.  Pss as a whole also has its part of
+        the pages of program files, which grows when another daemon on the machine ends."""
+        rollup = read(f"/proc/{pid or self.server}/smaps_rollup")
+        found = re.findall(r"^(?:Pss_Anon|Pss_Shmem): +(\d+) kB$", rollup, re.MULTILINE)
+        if len(found) != 2:
+            raise RuntimeError(f"memory of process {pid or self.server}: {rollup!r}")
+        return sum(map(int, found)) * 1024
 
     def ours(self, number, most):
         """Whether our keeper hands out this number: see make_all() in jail/cgroup.c."""

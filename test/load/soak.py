@@ -137,6 +137,17 @@ def rows(daemon, n, trouble, before):
     return made
 
 
+def remove_all(d, made):
+    """Removes every sandbox.  Returns what is left, and the resources in use."""
+    d.call("PATCH", "/v1/settings", json.dumps({"pools": [], "sandboxes": {"spare": 0}}))
+    for row in made:
+        d.call("DELETE", f"/v1/sandboxes/{row.sandbox}")
+    for sb in d.call("GET", "/v1/sandboxes").json()["sandboxes"]:
+        d.call("DELETE", f"/v1/sandboxes/{sb['id']}")
+    left = d.idle(10)
+    return left, wait_for(lambda: (x := d.holds())["processes"] == 0 and x, 5) or d.holds()
+
+
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("--cella", required=True)
@@ -158,6 +169,11 @@ def main():
             h = d.holds()
             table.append(h)
             if len(table) == 1:
+                settings = d.call("GET", "/v1/settings").json()
+                d.call("GET", "/v1/executions/verify")  # leaves a connection to the log open
+                _, at_rest = remove_all(d, before)
+                before = None
+                d.call("PATCH", "/v1/settings", json.dumps({"pools": settings["pools"], "sandboxes": {"spare": settings["sandboxes"]["spare"]}}))
                 print(" ".join(["executions", *h]), flush=True)
             print(f"{done:10} " + " ".join(f"{v:{len(k)}}" for k, v in h.items()), flush=True)
             if len(trouble) >= 10:
@@ -185,15 +201,11 @@ def main():
         t.check(verdict["ok"], "the log's chain is whole", f"{verdict['rows']} rows")
         t.check(d.metrics()["audit_lost_total"] == 0, "no record was lost")
         t.check(d.alive() and not d.complaints(), "the log has no complaint", d.complaints()[:3] or "")
-        d.call("PATCH", "/v1/settings", json.dumps({"pools": [], "sandboxes": {"spare": 0}}))
-        for row in before:
-            d.call("DELETE", f"/v1/sandboxes/{row.sandbox}")
-        for sb in d.call("GET", "/v1/sandboxes").json()["sandboxes"]:
-            d.call("DELETE", f"/v1/sandboxes/{sb['id']}")
-        left = d.idle(10)
+        left, h = remove_all(d, before)
         if left:
             print(d.call("GET", "/v1/sandboxes").body, d.metrics())
-        h = wait_for(lambda: (x := d.holds())["processes"] == 0 and x, 5) or d.holds()
+        h = wait_for(lambda: (x := d.holds())["server_fds"] <= at_rest["server_fds"] and x, 10) or h
+        t.check(h["server_fds"] <= at_rest["server_fds"], "the server at rest has no more descriptors than before", f"{at_rest['server_fds']} -> {h['server_fds']}")
         t.check(not left and h["processes"] == 0 and h["workspaces"] == 0, "and nothing is left of it all",
                 f"{left} {h}")
         t.check(d.stop() == 0, "it ends cleanly")
