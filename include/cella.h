@@ -209,7 +209,7 @@ struct cella_result {
         size_t n_violations;
 };
 
-/* The isolation between the code and the host.  Names as in INTERFACE "layers". */
+/* The isolation between the code and the host.  `cella doctor` lists the names of the layers. */
 struct cella_isolation {
         const char *engine; /* "native", "docker", "podman" */
         const char *layers[16];

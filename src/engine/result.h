@@ -1,4 +1,4 @@
-/* engine/result.h -- writes a result as JSON (INTERFACE section 2), for all interfaces. */
+/* engine/result.h -- writes the result of an execution as JSON, for all interfaces. */
 #pragma once
 #include "base/json.h"
 #include "cella.h"

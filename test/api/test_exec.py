@@ -17,7 +17,7 @@ LAYERS = {"user", "pid", "mount", "net", "ipc", "uts", "cgroup", "seccomp", "lan
 
 
 def check_result(r, streamed=False):
-    """Exactly the object of INTERFACE section 2."""
+    """The object has exactly the fields of a result."""
     number = (int, float)
     types = {
         "id": str, "sandbox": str, "runtime": (str, type(None)), "status": str, "exit_code": int,

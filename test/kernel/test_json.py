@@ -1,4 +1,4 @@
-"""The result as JSON: INTERFACE.md section 2, field by field."""
+"""The result as JSON, field by field."""
 
 import os
 import random

@@ -1,4 +1,4 @@
-/* core/settings/settings.h -- the settings (INTERFACE section 7): one table checks, describes and completes
+/* core/settings/settings.h -- the settings of the daemon: one table checks, describes and completes
  * them. */
 #pragma once
 #include <jansson.h>
