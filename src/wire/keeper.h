@@ -30,6 +30,8 @@ enum keeper_request {
         KEEPER_IMAGER_WANTED, /* no sandbox: KEEPER_IMAGER or KEEPER_FAILED.  A socket that the server got
                                  before becomes useless */
         KEEPER_DOCKER_WANTED, /* same: KEEPER_DOCKER or KEEPER_FAILED */
+        KEEPER_CHECK_ROOT,    /* struct keeper_root: KEEPER_DONE if the directory can contain workspaces of
+                                 agents, or KEEPER_FAILED */
 };
 
 enum keeper_reply {
@@ -54,8 +56,8 @@ enum keeper_workspace {
         KEEPER_SCRATCH,    /* private, removed with the sandbox */
         KEEPER_PERSISTENT, /* kept in the state directory as `name`: a volume if the host supports it, marked
                               by workspaces/`name`; otherwise that directory */
-        KEEPER_READ_ONLY,  /* `root`/`name`, a directory of the host */
-        KEEPER_READ_WRITE,
+        KEEPER_READ_ONLY,  /* `root`/`name`, a directory of the host, which must exist */
+        KEEPER_READ_WRITE, /* the same; it is made if it does not exist */
 };
 
 struct keeper_make {
@@ -89,6 +91,11 @@ struct keeper_about {
 struct keeper_drop {
         uint32_t type, number;
         char name[KEEPER_NAME_MAX];
+};
+
+struct keeper_root {
+        uint32_t type, number;
+        char root[KEEPER_PATH_MAX]; /* absolute */
 };
 
 struct keeper_made {

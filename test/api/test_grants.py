@@ -248,7 +248,7 @@ def a_key_removes_only_what_it_could_have_made(d):
 
 SETTINGS = {"mode": "selective", "network": {"tier": "standard", "allowed_domains": ["a.example", "b.example"], "blocked_domains": ["bad.example"],
                                              "allowed_private": ["10.0.0.0/8"]},
-            "images": {"registries": ["docker.io"], "insecure_registries": []}, "workspace_root": "/tmp", "workspace": "ro",
+            "images": {"registries": ["docker.io"], "insecure_registries": []}, "workspace_root": "/srv", "workspace": "ro",
             "scan": {"enabled": True, "action": "warn"}}  # fmt: skip
 
 # Of each setting: what a key with `settings` alone may make of SETTINGS, and what it may not, with the capabilities or tier that it takes.

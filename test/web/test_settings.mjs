@@ -91,12 +91,14 @@ test("invalid values are reported while typing, by the schema and by the daemon,
     await until(async () => (await page.locator(".save-bar, [data-path=workspace]").allInnerTexts()).join().includes("needs workspace_root"), "a rule about two settings");
     await page.fill("#f-workspace_root", "relative");
     await until(async () => (await errorOf(page, "workspace_root")).includes("absolute"), "a rule that only the daemon has");
+    await page.fill("#f-workspace_root", "/no/such/directory");
+    await until(async () => (await errorOf(page, "workspace_root")).includes("No such file"), "a rule that only the keeper has");
     same(await settings(), before, "nothing was changed by checking");
-    await page.fill("#f-workspace_root", "/srv/agents");
+    await page.fill("#f-workspace_root", "/srv");
     await until(async () => !await page.locator(".save-bar button:has-text('Save')").isDisabled(), "it can be saved now");
     await save(page);
     await saved(page);
-    same([(await daemon.api("/v1/settings")).limits.processes, (await settings()).workspace_root], [65, "/srv/agents"], "saved");
+    same([(await daemon.api("/v1/settings")).limits.processes, (await settings()).workspace_root], [65, "/srv"], "saved");
 });
 
 test("a change by another client meanwhile is shown, not overwritten", async (t) => {

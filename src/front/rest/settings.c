@@ -6,6 +6,7 @@
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "core/grant.h"
@@ -64,40 +65,132 @@ static bool unchanged(struct call *call)
         return false;
 }
 
-/* Checks the whole document and writes it to disk before it takes effect, so that it also holds after a
- * restart.  With ?check=1, only checks it and answers with the resulting document. */
-static void set(struct call *call, const json_t *wanted)
+/* A change of the settings.  Only the keeper can tell whether a directory of the host can be workspace_root,
+ * so such a change waits for its answer. */
+struct change {
+        struct call *call;
+        json_t *body;
+        bool merges;     /* PATCH */
+        char *root_seen; /* the workspace_root that the keeper has accepted */
+};
+
+static void change_free(struct change *c)
 {
+        json_decref(c->body);
+        free(c->root_seen);
+        free(c);
+}
+
+static void change_apply(struct change *c);
+
+static void on_root(void *context, const union keeper_packet *packet, int fd)
+{
+        struct change *c = context;
         struct cella_err err = {0};
-        struct settings trial = {0};
-        json_t *document = NULL;
-        const bool check = api_flag(call, "check");
-        int r = schema_check(settings_fields(), wanted, "", &err);
-        if (r == 0 && !(document = schema_fill(settings_fields(), wanted)))
-                r = err_set(&err, CELLA_INTERNAL, -ENOMEM, "settings");
-        if (r == 0)
-                r = settings_from(document, &trial, &err);
-        if (r == 0)
-                r = grant_settings(&call->caller, call->core->settings.document, document, &err);
-        if (r == 0 && !unchanged(call)) {
-                json_decref(document);
+        if (fd >= 0)
+                close(fd);
+        http_on_gone(c->call->request, NULL, NULL);
+        if (packet->type == KEEPER_DONE) {
+                change_apply(c); /* from the beginning: the settings may have changed meanwhile */
                 return;
         }
-        if (r == 0 && !check)
+        err = packet->failed.err;
+        if (err.kind == CELLA_NOT_FOUND || err.kind == CELLA_ACCESS_DENIED)
+                err.kind = CELLA_INVALID_REQUEST; /* about the value, not about the route or the key */
+        api_reply_err(c->call, &err);
+        change_free(c);
+}
+
+/* Nothing is changed: the headers, and with them If-Match, are no longer there. */
+static void on_gone(struct http_request *request, void *context)
+{
+        struct change *c = context;
+        (void)request;
+        keeper_link_forget(c->call->core->keeper, c);
+        change_free(c);
+}
+
+/* Returns 1 if the keeper was asked about a new workspace_root: on_root() continues. */
+static int ask_root(struct change *c, const char *root, struct cella_err *err)
+{
+        const char *current = c->call->core->settings.workspace_root;
+        struct keeper_root check = {.type = KEEPER_CHECK_ROOT};
+        if (!root || (current && !strcmp(root, current)) || (c->root_seen && !strcmp(root, c->root_seen)))
+                return 0;
+        if (strlen(root) >= sizeof check.root)
+                return err_say(err, CELLA_INVALID_REQUEST, -ENAMETOOLONG, "workspace_root is too long");
+        memcpy(check.root, root, strlen(root) + 1);
+        free(c->root_seen);
+        c->root_seen = strdup(root);
+        int r = c->root_seen ? keeper_link_send(c->call->core->keeper, &check, sizeof check, on_root, c)
+                             : -ENOMEM;
+        if (r < 0)
+                return err_set(err, CELLA_INTERNAL, r, "cannot ask the keeper about workspace_root");
+        http_on_gone(c->call->request, on_gone, c);
+        return 1;
+}
+
+/* Fills in the whole document and checks it.  Returns 1 if change_apply() is called again later. */
+static int check(struct change *c, json_t **ret, struct cella_err *err)
+{
+        const struct call *call = c->call;
+        struct settings trial = {0};
+        json_t *wanted =
+                c->merges ? schema_merge(call->core->settings.document, c->body) : json_incref(c->body);
+        int r = schema_check(settings_fields(), wanted, "", err);
+        if (r == 0 && !(*ret = schema_fill(settings_fields(), wanted)))
+                r = err_set(err, CELLA_INTERNAL, -ENOMEM, "settings");
+        json_decref(wanted);
+        if (r == 0)
+                r = settings_from(*ret, &trial, err);
+        if (r == 0)
+                r = grant_settings(&call->caller, call->core->settings.document, *ret, err);
+        return r < 0 ? r : ask_root(c, trial.workspace_root, err);
+}
+
+/* Checks the whole document and writes it to disk before it takes effect, so that it also holds after a
+ * restart.  With ?check=1, only checks it and answers with the resulting document. */
+static void change_apply(struct change *c)
+{
+        struct call *call = c->call;
+        struct cella_err err = {0};
+        json_t *document = NULL;
+        const bool only_check = api_flag(call, "check");
+        int r = check(c, &document, &err);
+        if (r == 0 && !unchanged(call))
+                goto out;
+        if (r == 0 && !only_check)
                 r = state_settings_put(call->core->state, document, &err);
-        if (r == 0 && !check)
+        if (r == 0 && !only_check)
                 r = core_configure(call->core, json_incref(document), &err);
         if (r < 0)
                 api_reply_err(call, &err);
-        else
-                reply(call, json_incref(check ? document : call->core->settings.document));
+        else if (r == 0)
+                reply(call, json_incref(only_check ? document : call->core->settings.document));
+out:
         json_decref(document);
+        if (r != 1)
+                change_free(c);
+}
+
+/* Takes the body. */
+static void change_begin(struct call *call, json_t *body, bool merges)
+{
+        struct cella_err err = {0};
+        struct change *c = malloc(sizeof *c);
+        if (!c) {
+                json_decref(body);
+                err_set(&err, CELLA_INTERNAL, -ENOMEM, "settings");
+                api_reply_err(call, &err);
+                return;
+        }
+        *c = (struct change){.call = call, .body = body, .merges = merges};
+        change_apply(c);
 }
 
 void rest_settings_put(struct call *call, json_t *body)
 {
-        set(call, body);
-        json_decref(body);
+        change_begin(call, body, false);
 }
 
 /* Merges first, then checks: null means the default. */
@@ -109,14 +202,12 @@ void rest_settings_patch(struct call *call, json_t *body)
         const char *text = http_body(call->request, &len);
         json_t *patch = schema_load(text, len, &where);
         (void)body;
-        if (!json_is_object(patch)) {
-                err_say(&err, CELLA_INVALID_REQUEST, -EINVAL, "the body must be a JSON object%s%.80s",
-                        patch ? "" : ": ", patch ? "" : where.text);
-                api_reply_err(call, &err);
-        } else {
-                json_t *merged = schema_merge(call->core->settings.document, patch);
-                set(call, merged);
-                json_decref(merged);
+        if (json_is_object(patch)) {
+                change_begin(call, patch, true);
+                return;
         }
+        err_say(&err, CELLA_INVALID_REQUEST, -EINVAL, "the body must be a JSON object%s%.80s",
+                patch ? "" : ": ", patch ? "" : where.text);
+        api_reply_err(call, &err);
         json_decref(patch);
 }

@@ -21,6 +21,7 @@ static const struct dispatch_rule rules[] = {
         {KEEPER_DROP, 0, "drop", sizeof(struct keeper_drop), handle_drop},
         {KEEPER_IMAGER_WANTED, 0, "imager", sizeof(struct keeper_about), handle_imager},
         {KEEPER_DOCKER_WANTED, 0, "docker", sizeof(struct keeper_about), handle_docker},
+        {KEEPER_CHECK_ROOT, 0, "check root", sizeof(struct keeper_root), handle_check_root},
 };
 
 /* The largest uid and gid that every kernel interface can express. */
@@ -87,6 +88,11 @@ const char *dispatch_check(const union dispatch_packet *packet, size_t len, cons
                                 ? "an unterminated string"
                         : !keeper_name_is_valid(packet->drop.name) ? "a bad name"
                                                                    : NULL;
+        else if (rule->type == KEEPER_CHECK_ROOT)
+                wrong = !keeper_text_ends(packet->root.root, sizeof packet->root.root)
+                                ? "an unterminated string"
+                        : packet->root.root[0] != '/' ? "a relative path"
+                                                      : NULL;
         else if (packet->about.reserved || (rule->states == 0 && packet->about.sandbox))
                 wrong = "a value out of range";
         if (!wrong)

@@ -20,6 +20,7 @@ union dispatch_packet {
         struct keeper_make make;
         struct keeper_about about;
         struct keeper_drop drop;
+        struct keeper_root root;
 };
 
 struct dispatch_rule {
@@ -49,6 +50,7 @@ DISPATCH_HANDLER(handle_freeze);
 DISPATCH_HANDLER(handle_thaw);
 DISPATCH_HANDLER(handle_ready);
 DISPATCH_HANDLER(handle_drop);
+DISPATCH_HANDLER(handle_check_root);
 DISPATCH_HANDLER(handle_imager); /* imager.c */
 DISPATCH_HANDLER(handle_docker); /* docker.c */
 

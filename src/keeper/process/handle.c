@@ -306,3 +306,14 @@ void handle_drop(struct keeper *k, struct sandbox_entry *entry, const union disp
         if (r < 0)
                 log_error(packet->drop.name, "cannot remove its volume: %s", strerror(-r));
 }
+
+void handle_check_root(struct keeper *k, struct sandbox_entry *entry, const union dispatch_packet *packet)
+{
+        struct cella_err err = {0};
+        const struct keeper_about done = {.type = KEEPER_DONE, .number = packet->number};
+        (void)entry;
+        if (workspace_check_root(&k->setup->policy, packet->root.root, &err) < 0)
+                keeper_fail(k, packet->number, &err);
+        else
+                keeper_reply(k, &done, sizeof done, -1);
+}

@@ -120,31 +120,51 @@ static int open_persistent(const struct workspace_policy *p, const char *name, s
         return TAKE_FD(fd);
 }
 
-static int refused(const char *path, const struct workspace_policy *p, struct cella_err *err)
+static int refused(const char *what, const char *path, const struct workspace_policy *p,
+                   struct cella_err *err)
 {
-        err_say(err, CELLA_ACCESS_DENIED, -EPERM, "'%.120s' may not be a workspace", path);
+        err_say(err, CELLA_ACCESS_DENIED, -EPERM, "%s '%.120s' is not allowed", what, path);
         return p->pin ? err_hint(err, "cella serve --workspace-root allows those in %.100s", p->pin)
                       : err_hint(err, "choose a directory that does not belong to the system");
 }
 
-static int open_host(const struct workspace_policy *p, const struct keeper_make *make, struct cella_err *err)
+static int open_root(const struct workspace_policy *p, const char *root, struct cella_err *err)
 {
         char path[KEEPER_PATH_MAX];
-        AUTO(sys_close) int root = open_dir(AT_FDCWD, make->root, RESOLVE_NO_MAGICLINKS);
-        int r = root < 0 ? root : real_path(root, path, sizeof path);
+        AUTO(sys_close) int fd = open_dir(AT_FDCWD, root, RESOLVE_NO_MAGICLINKS);
+        int r = fd < 0 ? fd : real_path(fd, path, sizeof path);
         if (r == -ELOOP || (r == 0 && !workspace_is_allowed(p, path)))
-                return refused(make->root, p, err);
+                return refused("workspace_root", root, p, err);
         if (r < 0)
-                return err_set(err, CELLA_NOT_FOUND, r, "workspace root '%.120s'", make->root);
+                return err_set(err, CELLA_NOT_FOUND, r, "workspace_root '%.120s'", root);
+        return TAKE_FD(fd);
+}
+
+int workspace_check_root(const struct workspace_policy *p, const char *root, struct cella_err *err)
+{
+        AUTO(sys_close) int fd = open_root(p, root, err);
+        return fd < 0 ? fd : 0;
+}
+
+/* A read-only workspace is not made: the code would see an empty directory, and a mistyped name of an agent
+ * would leave a directory on the host. */
+static int open_host(const struct workspace_policy *p, const struct keeper_make *make, struct cella_err *err)
+{
+        AUTO(sys_close) int root = open_root(p, make->root, err);
+        if (root < 0)
+                return root;
         const uint64_t below = RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH;
-        int fd = open_dir(root, make->name, below);
-        if (fd == -ENOENT && (r = make_dir(root, make->name)) == 0)
+        int r = 0, fd = open_dir(root, make->name, below);
+        if (fd == -ENOENT && make->workspace == KEEPER_READ_WRITE && (r = make_dir(root, make->name)) == 0)
                 fd = open_dir(root, make->name, below);
         if (r < 0)
                 return err_set(err, CELLA_ACCESS_DENIED, r, "cannot make workspace '%.120s/%s'", make->root,
                                make->name);
-        return fd < 0 ? err_set(err, CELLA_NOT_FOUND, fd, "workspace '%.120s/%s'", make->root, make->name)
-                      : fd;
+        if (fd >= 0)
+                return fd;
+        err_set(err, CELLA_NOT_FOUND, fd, "workspace '%.120s/%s'", make->root, make->name);
+        return fd == -ENOENT ? err_hint(err, "make the directory, or use workspace 'rw', which makes it")
+                             : fd;
 }
 
 int workspace_open(const struct workspace_policy *p, const struct keeper_make *make, int *ret_fd,
@@ -162,7 +182,7 @@ int workspace_open(const struct workspace_policy *p, const struct keeper_make *m
         if (r < 0)
                 return err_set(err, CELLA_NOT_FOUND, r, "workspace '%s'", make->name);
         if (host && !workspace_is_allowed(p, path)) /* another file system may be mounted there */
-                return refused(path, p, err);
+                return refused("workspace", path, p, err);
         *ret_fd = TAKE_FD(fd);
         return 0;
 }

@@ -19,5 +19,8 @@ struct workspace_policy {
 int workspace_open(const struct workspace_policy *policy, const struct keeper_make *make, int *ret_fd,
                    char path[KEEPER_PATH_MAX + KEEPER_NAME_MAX], struct cella_err *err);
 
+/* Whether the directory can be workspace_root: it exists, and the policy allows workspaces in it. */
+int workspace_check_root(const struct workspace_policy *policy, const char *root, struct cella_err *err);
+
 /* Whether this real path is outside the system directories, the state directory and their parents. */
 bool workspace_is_allowed(const struct workspace_policy *policy, const char *path);
