@@ -68,7 +68,9 @@ function fix(about, title) {
 function enginePart([name, about]) {
     const title = about.name === "podman" ? "Podman" : about.name === "docker" ? "Docker" : ENGINES[name] ?? visibleText(name);
     const more = [about.version && `version ${visibleText(about.version)}`, about.rootless && "rootless", about.runtime && `runtime ${visibleText(about.runtime)}`].filter(Boolean);
-    if (about.available) return part(title, "ok", ["Available", ...more].join(", "), about.socket && h("p", {class: "small muted mono"}, visibleText(about.socket)));
+    if (about.available)
+        return part(title, about.warning ? "warn" : "ok", ["Available", ...more].join(", "), about.warning && h("p", {class: "small fix"}, visibleText(about.warning)),
+            about.socket && h("p", {class: "small muted mono"}, visibleText(about.socket)));
     return part(title, name === "native" ? "bad" : "off", name === "native" ? "Cannot run code" : "Not available", fix(about, name === "native" ? "To fix it: " : "To have it: "));
 }
 

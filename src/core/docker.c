@@ -313,6 +313,15 @@ static json_t *words(const char *text)
         return list;
 }
 
+/* NULL: the engine is new enough. */
+static json_t *version_warning(const struct docker_opened *found)
+{
+        const int oldest = docker_needs_version(found);
+        return oldest ? json_sprintf("%s %s is older than version %d, the oldest that Cella supports",
+                                     found->podman ? "Podman" : "Docker", found->version, oldest)
+                      : NULL;
+}
+
 json_t *docker_to_json(const struct docker *d)
 {
         if (!d->looked)
@@ -320,9 +329,9 @@ json_t *docker_to_json(const struct docker *d)
         if (d->problem.kind != CELLA_OK)
                 return json_pack("{s:b, s:s, s:s}", "available", 0, "reason", d->problem.msg, "hint",
                                  d->problem.hint);
-        return json_pack("{s:b, s:s, s:s, s:s, s:s, s:s, s:o, s:b, s:i}", "available", 1, "name",
+        return json_pack("{s:b, s:s, s:s, s:s, s:s, s:s, s:o, s:b, s:i, s:o*}", "available", 1, "name",
                          d->found.podman ? "podman" : "docker", "version", d->found.version, "api",
                          d->found.api, "socket", d->found.socket, "runtime", d->found.runtime, "runtimes",
                          words(d->found.runtimes), "rootless", (int)d->found.rootless, "cgroup",
-                         (int)d->found.cgroup);
+                         (int)d->found.cgroup, "warning", version_warning(&d->found));
 }

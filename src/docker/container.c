@@ -11,7 +11,7 @@
 
 int container_refused(struct api_answer *answer, const char *what, struct cella_err *err)
 {
-        char message[200];
+        char message[201];
         const int status = answer->status;
         reply_message(answer->text, answer->len, message, sizeof message);
         enum cella_kind kind = status == 400   ? CELLA_INVALID_REQUEST
@@ -20,7 +20,7 @@ int container_refused(struct api_answer *answer, const char *what, struct cella_
         int num = status == 404 ? -ENOENT : status == 400 ? -EINVAL : status == 409 ? -EEXIST : -EIO;
         if (!message[0])
                 return err_say(err, kind, num, "cannot %s: the container engine answered %d", what, status);
-        return err_say(err, kind, num, "cannot %s: %.180s", what, message);
+        return err_say(err, kind, num, "cannot %s: %s", what, message);
 }
 
 /* Sends a request without a body.  Returns 0 on success or for status `also`; otherwise sets err. */

@@ -46,7 +46,7 @@ static void tag_of(const char *reference, char *ret, size_t size)
 
 static int pull(const char *socket, const char *reference, struct cella_err *err)
 {
-        char whole[KEEPER_IMAGE_MAX + 8], name[ESCAPED_MAX + 32], path[ESCAPED_MAX + 64], why[180];
+        char whole[KEEPER_IMAGE_MAX + 8], name[ESCAPED_MAX + 32], path[ESCAPED_MAX + 64], why[161];
         AUTO(api_answer_done) struct api_answer answer = {0};
         tag_of(reference, whole, sizeof whole);
         int r = api_escape(whole, name, sizeof name);
@@ -63,7 +63,7 @@ static int pull(const char *socket, const char *reference, struct cella_err *err
         if (!api_succeeded(&answer))
                 return container_refused(&answer, "pull the image", err);
         reply_pull(answer.text, answer.len, why, sizeof why);
-        return why[0] ? err_say(err, CELLA_NOT_FOUND, -ENOENT, "cannot pull image '%.60s': %.160s", reference,
+        return why[0] ? err_say(err, CELLA_NOT_FOUND, -ENOENT, "cannot pull image '%.48s': %s", reference,
                                 why)
                       : 0;
 }

@@ -24,6 +24,22 @@ static void copy(char *ret, size_t size, const char *text)
                         ret[i] = ' ';
 }
 
+/* The same, but if the text is too long, its middle is left out: the engines put the cause at the end of a
+ * chain of messages. */
+static void copy_ends(char *ret, size_t size, const char *text)
+{
+        static const char gap[] = " ... ";
+        const size_t len = text ? strlen(text) : 0, room = size - 1;
+        if (len <= room) {
+                copy(ret, size, text);
+                return;
+        }
+        const size_t head = (room - strlen(gap)) / 3, tail = room - strlen(gap) - head;
+        copy(ret, head + 1, text);
+        memcpy(ret + head, gap, sizeof gap);
+        copy(ret + head + strlen(gap), tail + 1, text + len - tail);
+}
+
 /* Parses an answer.  Engines write unsigned 64-bit numbers ("no limit" is 2^64 - 1), which jansson cannot
  * hold as integers: so all numbers become doubles. */
 static json_t *parse(const char *text, size_t len)
@@ -46,7 +62,7 @@ static bool get_bool(const json_t *object, const char *name)
 void reply_message(const char *text, size_t len, char *ret, size_t size)
 {
         AUTO(json_decref) json_t *top = parse(text, len);
-        copy(ret, size, foreign_json_get_text(top, "message"));
+        copy_ends(ret, size, foreign_json_get_text(top, "message"));
 }
 
 static bool is_runtime(const char *name)
@@ -340,7 +356,7 @@ void reply_pull(const char *text, size_t len, char *ret, size_t size)
                 AUTO(json_decref) json_t *top = parse(line, n);
                 const char *error = foreign_json_get_text(top, "error");
                 if (error)
-                        copy(ret, size, error);
+                        copy_ends(ret, size, error);
                 line += n + 1;
         }
 }

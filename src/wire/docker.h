@@ -4,6 +4,8 @@
  * first request, the data that may follow KEEPER_MAKE, and its reply.  KEEPER_READY and KEEPER_DROP are not
  * supported. */
 #pragma once
+#include <stdlib.h>
+
 #include "wire/keeper.h"
 
 #define DOCKER_CONTROL_FD 3   /* the socket in cella-docker */
@@ -13,6 +15,9 @@
 #define DOCKER_MOUNTS_MAX 64
 #define DOCKER_MAKE_MAX 65536u /* KEEPER_MAKE with its mounts */
 #define DOCKER_IMAGE_MAX 49152u
+/* The oldest versions that are supported.  Older ones are used, with a warning. */
+#define DOCKER_OLDEST 24
+#define PODMAN_OLDEST 4
 
 /* Capabilities that it keeps if it is started by root, to enter a container's network namespace and to set
  * up the network there (docker/network.h): CAP_NET_BIND_SERVICE, CAP_NET_ADMIN, CAP_SYS_ADMIN. */
@@ -73,3 +78,11 @@ _Static_assert(sizeof(struct docker_open) == 16 + DOCKER_SOCKET_MAX + DOCKER_RUN
 _Static_assert(sizeof(struct docker_opened) == 24 + 48 + DOCKER_SOCKET_MAX + DOCKER_RUNTIME_MAX + 256,
                "no holes");
 _Static_assert(sizeof(struct docker_made) == sizeof(struct keeper_made) + 72, "no holes");
+
+/* Returns the oldest supported version if the engine is older, otherwise 0, also for a version that is not a
+ * number. */
+static inline int docker_needs_version(const struct docker_opened *engine)
+{
+        const int oldest = engine->podman ? PODMAN_OLDEST : DOCKER_OLDEST, major = atoi(engine->version);
+        return major > 0 && major < oldest ? oldest : 0;
+}

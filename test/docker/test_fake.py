@@ -176,3 +176,31 @@ def a_podman_and_its_user_namespace_are_seen():
         same(d.get("/v1/health")["engines"]["docker"], {
             "available": True, "name": "podman", "version": "4.9", "api": "1.99", "socket": fake.path, "runtime": "crun",
             "runtimes": ["crun", "runsc"], "rootless": True, "cgroup": 2}, "what health says")  # fmt: skip
+
+
+@test
+def an_old_engine_is_used_with_a_warning():
+    from daemon import Daemon
+
+    for podman, version, oldest in ((False, "20.10.24+dfsg1", 24), (False, "24.0.0", None), (False, "dev", None), (True, "3.4.4", 4), (True, "4.0.0-rc1", None), (True, "10.1", None)):
+        info = {"ServerVersion": version, "Runtimes": {"runc": {}}, "DefaultRuntime": "runc", "CgroupVersion": "2", "SecurityOptions": []}
+        with Fake({"GET /info": (200, info)}, podman=podman) as fake, Daemon(env={**os.environ, "DOCKER_HOST": f"unix://{fake.path}"}, name=f"state-{version}") as d:
+            h = d.get("/v1/health")["engines"]["docker"]
+            same(h["available"], True, "it is used")
+            name = "Podman" if podman else "Docker"
+            same(h.get("warning"), oldest and f"{name} {version} is older than version {oldest}, the oldest that Cella supports", version)
+
+
+@test
+def a_long_error_of_a_pull_keeps_its_cause():
+    from daemon import Daemon
+
+    cause = "dial tcp 203.0.113.9:443: connect: connection refused"
+    error = f"initializing source docker://registry.example/team/tool:latest: pinging container registry registry.example: {'Get https://registry.example/v2/: ' * 4}{cause}"
+    lines = json.dumps({"error": error}).encode() + b"\n"
+    for answer in ((200, lines), (500, {"cause": cause, "message": error, "response": 500})):
+        with Fake({"GET /images/": (404, {"message": "none"}), "POST /images/create": answer}, podman=True) as fake, Daemon(env={**os.environ, "DOCKER_HOST": f"unix://{fake.path}"}, name=f"state{answer[0]}") as d:
+            d.ok("PATCH", "/v1/settings", {"images": {"pull": "missing", "registries": ["registry.example"]}})
+            a = d.request("POST", "/v1/exec", {"engine": "docker", "image": "registry.example/team/tool", "command": ["true"]})
+            message = a.json()["error"]["message"]
+            ensure(message.endswith(cause) and "initializing source" in message and " ... " in message, "the message", a)

@@ -132,9 +132,12 @@ static void print_docker(void)
                 printf("\n%-10s %-8s %s%s%s\n", "docker", "none", err.msg, err.hint[0] ? "; " : "", err.hint);
                 return;
         }
-        printf("\n%-10s %-8s %s %s at %s, runtimes: %s%s\n", "docker", "ok",
+        const int oldest = docker_needs_version(&found);
+        printf("\n%-10s %-8s %s %s at %s, runtimes: %s%s\n", "docker", oldest ? "OLD" : "ok",
                found.podman ? "podman" : "docker", found.version, found.socket, found.runtimes,
                found.rootless ? "; rootless" : "");
+        if (oldest)
+                printf("%-19s version %d is the oldest that Cella supports\n", "", oldest);
 }
 
 /* Whether interpreters can be made ready ahead here: the daemon has tried. */
