@@ -225,6 +225,35 @@ ln -s /proc/1/root{secret} proc; mkdir -p d; ln -s .. d/up""", s)
     same(d.exec("sh", "grep -c new /etc/passwd", s)["stdout"], "0\n", "the sandbox's passwd")
 
 
+CLIMBING = ("..", "../x", "../workspace/x", "./../x", "a/../../x", "a//..//../x", "a/b/../../../tmp/x", "/..", "/../x", "/tmp/../../x")
+STAYING = ("a/../x", "./x", "a/b/../../x", "..x", "...", "a/..b", "/tmp/../tmp/x", "/workspace/../tmp/x")
+
+
+@test
+def dots_that_leave_the_workspace_are_refused(d):
+    s = d.sandbox()
+    d.exec("sh", "mkdir -p a/b; echo kept > /tmp/x", s)
+    for path in CLIMBING:
+        for method, url in (("GET", d.file(s, path)), ("GET", d.file(s, path, list=1)), ("PUT", d.file(s, path)), ("DELETE", d.file(s, path)),
+                            ("GET", path_of(d, s, "archive", path=path)), ("PUT", path_of(d, s, "archive", path=path))):  # fmt: skip
+            a = d.request(method, url, b"new" if method == "PUT" else None)
+            same((a.status, a.json()["error"]["kind"]), (400, "invalid_request"), f"{method} {path}", a)
+            ensure("path" in a.json()["error"]["message"], "the field", a)
+        for route, body in (("mkdir", {"path": path}), ("stat", {"path": path}), ("move", {"from": path, "to": "y"}), ("move", {"from": "a", "to": path})):
+            d.refused("invalid_request", "POST", f"/v1/sandboxes/{s}/files/{route}", body, next(k for k, v in body.items() if v == path))
+        for where in ("/v1/exec", f"/v1/sandboxes/{s}/exec"):
+            d.refused("invalid_request", "POST", where, {"runtime": "sh", "code": "echo ran > /tmp/x", "files": {path: "new"}}, "files")
+            d.refused("invalid_request", "POST", where, {"runtime": "sh", "code": "echo ran > /tmp/x", "cwd": path}, "cwd")
+        for tool, more in (("read_file", {"path": path}), ("write_file", {"path": path, "content": "new"}), ("list_files", {"path": path})):
+            d.refused("invalid_request", "POST", f"/v1/tools/{tool}", {"sandbox": s, **more}, "path")
+        for tool, more in (("execute_shell", {"command": "true"}), ("execute_python", {"code": "1"})):
+            d.refused("invalid_request", "POST", f"/v1/tools/{tool}", {**more, "files": {path: "new"}}, "files")
+    same(d.exec("sh", "cat /tmp/x; ls /workspace", s)["stdout"], "kept\na\n", "what is there")
+    for path in STAYING:
+        same(d.request("PUT", d.file(s, path), b"new").status in (200, 201), True, path)
+        same(d.request("GET", d.file(s, path)).body, b"new", path)
+
+
 @test
 def a_link_that_is_swapped_all_the_time_never_leads_outside(d):
     secret = support.write(support.here("secret"), "host secret", 0o644)

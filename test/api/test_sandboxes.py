@@ -305,9 +305,25 @@ def the_scope_of_the_settings_is_the_default(d):
     a, b = d.exec("sh", "echo x > f"), d.exec("sh", "cat f", session="other")
     same((b["stdout"], a["sandbox"]), ("x\n", b["sandbox"]), "shared")
     d.ok("PATCH", "/v1/settings", {"scope": "session"})
-    c = d.exec("sh", "ls")
-    ensure(c["sandbox"] != a["sandbox"], "without a session it is a fresh one")
+    c = d.exec("sh", "ls", scope="execution")
+    ensure(c["sandbox"] != a["sandbox"], "a fresh one, if it is asked for")
     same(d.exec("sh", "ls", session="s")["sandbox"], d.exec("sh", "ls", session="s")["sandbox"], "a session's")
+
+
+@test
+def a_scope_without_its_name_is_the_same_error_wherever_it_comes_from(d):
+    for scope, other in (("session", {"agent": "a"}), ("agent", {"session": "s"})):
+        for more in ({}, other):
+            asked = d.refused("invalid_request", "POST", "/v1/exec", {"runtime": "sh", "code": "true", "scope": scope, **more}, f"{scope} is required")
+            d.ok("PATCH", "/v1/settings", {"scope": scope})
+            default = d.refused("invalid_request", "POST", "/v1/exec", {"runtime": "sh", "code": "true", **more}, f"{scope} is required")
+            same(asked.json()["error"]["message"], default.json()["error"]["message"], "messages")
+            ensure("setting scope" in default.json()["error"]["hint"], "where it comes from", default)
+            same(d.exec("sh", "echo x", **{scope: "n"})["stdout"], "x\n", "with its name")
+            # Tools without such an argument have a sandbox of their own.
+            same(d.ok("POST", "/v1/tools/sandbox.exec", {"runtime": "sh", "code": "echo x"})["stdout"], "x\n", "sandbox.exec")
+            same(d.ok("POST", "/v1/tools/execute_python", {"code": "6*7", "session": "t"})["results"][0]["data"], "42", "execute_python")
+            d.ok("PATCH", "/v1/settings", {"scope": "execution"})
 
 
 BACKEND = """
@@ -418,10 +434,47 @@ def invalid_workspace_roots_are_refused(d):
     for root in ("relative", "", 7, "/x\0y"):
         d.refused("invalid_request", "PATCH", "/v1/settings", {"workspace_root": root}, "workspace_root")
     d.refused("invalid_request", "PATCH", "/v1/settings", {"workspace": "rw"}, "workspace")
-    for root in ("/", "/etc", "/proc/self", d.state, "/no/such/directory"):
-        d.ok("PATCH", "/v1/settings", {"workspace_root": root})
-        a = d.request("POST", "/v1/exec", {"runtime": "sh", "code": "ls", "agent": "a", "workspace": "rw", "scope": "execution"})
-        ensure(400 <= a.status < 500, f"a workspace in {root}", a)
+    before = d.get("/v1/settings")
+    file, link = support.write(support.here("file"), ""), support.here("link")
+    os.symlink("/etc", link)
+    for root in ("/", "/etc", "/etc/../etc", "/proc/self", link, file, d.state, os.path.dirname(d.state), "/no/such/directory", "/" + "x" * 900):
+        for path in ("/v1/settings", "/v1/settings?check=1"):
+            d.refused("invalid_request", "PATCH", path, {"workspace_root": root}, "workspace_root")
+            d.refused("invalid_request", "PUT", path, {**before, "workspace_root": root}, "workspace_root")
+    same(d.get("/v1/settings"), before, "the settings")
+    a = d.refused("invalid_request", "PATCH", "/v1/settings", {"workspace_root": "/no/such/directory"}, "No such file")
+    # A directory that disappears later is reported by the request that needs it.
+    root = workspace_root(d)
+    os.rmdir(root)
+    d.ok("PATCH", "/v1/settings", {"limits": {"processes": 60}})  # the setting itself is not changed
+    a = d.refused("not_found", "POST", "/v1/exec", {"runtime": "sh", "code": "ls", "agent": "a", "workspace": "rw", "scope": "execution"}, "workspace_root")
+
+
+@test
+def changes_of_the_settings_that_overlap_are_not_lost(d):
+    """A new workspace_root waits for the keeper: a change that comes meanwhile stays."""
+    roots = [support.here(f"agents{i}") for i in range(8)]
+    for root in roots:
+        os.mkdir(root)
+    threads = [threading.Thread(target=d.ok, args=("PATCH", "/v1/settings", body)) for i, root in enumerate(roots)
+               for body in ({"workspace_root": root}, {"limits": {"processes": 20 + i}})]  # fmt: skip
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    s = d.get("/v1/settings")
+    ensure(s["workspace_root"] in roots and 20 <= s["limits"]["processes"] < 28, f"settings: {s['workspace_root']}, {s['limits']}")
+
+
+@test
+def a_read_only_workspace_is_never_made(d):
+    root = workspace_root(d)
+    for path, body in (("/v1/exec", {"runtime": "sh", "code": "ls", "scope": "execution"}), ("/v1/exec", {"runtime": "sh", "code": "ls"}), ("/v1/sandboxes", {})):
+        a = d.refused("not_found", "POST", path, {**body, "agent": "nobody", "workspace": "ro"}, "nobody")
+        ensure("rw" in a.json()["error"]["hint"], "the hint", a)
+    same(os.listdir(root), [], "directories of agents")
+    os.mkdir(os.path.join(root, "nobody"))
+    same(d.exec("sh", "ls -A", agent="nobody", workspace="ro", scope="execution")["exit_code"], 0, "when it exists")
 
 
 # Restarts.

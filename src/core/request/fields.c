@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "core/request/request.h"
+#include "core/sandbox/operation.h"
 #include "core/settings/image_fields.h"
 #include "core/settings/network_fields.h"
 #include "secret/handle.h"
@@ -32,6 +33,28 @@ static int check_content(const json_t *value, const char *path, struct cella_err
         return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
                        "%s must be a string or {\"base64\": \"...\"}, of at most %d bytes", path,
                        CONTENT_MAX);
+}
+
+int request_files_check(const json_t *value, const char *path, struct cella_err *err)
+{
+        const char *file;
+        json_t *v;
+        int r = 0;
+        json_object_foreach ((json_t *)value, file, v) {
+                char name[100];
+                if (!file[0])
+                        return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s: a path must not be empty",
+                                       path);
+                snprintf(name, sizeof name, "%.20s['%.60s']", path, file);
+                if ((r = operation_check_path(file, name, err)) < 0)
+                        return r;
+        }
+        return 0;
+}
+
+static int check_cwd(const json_t *value, const char *path, struct cella_err *err)
+{
+        return operation_check_path(json_string_value(value), path, err);
 }
 
 static int check_variables(const json_t *value, const char *path, struct cella_err *err)
@@ -88,12 +111,14 @@ static const struct field content = {.name = "", .type = FIELD_ANY, .check = che
                  .type = FIELD_MAP,                                                                          \
                  .item = &content,                                                                           \
                  .max = FILES_MAX,                                                                           \
+                 .check = request_files_check,                                                               \
                  .help = "files written before the run: path to text or {\"base64\": \"...\"}"},             \
                 {.name = "cwd",                                                                              \
                  .type = FIELD_STRING,                                                                       \
                  .flags = FIELD_NO_NUL,                                                                      \
                  .min = 1,                                                                                   \
                  .max = 4095,                                                                                \
+                 .check = check_cwd,                                                                         \
                  .help = "working directory; /workspace by default"},                                        \
                 {.name = "limits", .type = FIELD_OBJECT, .help = "as in the settings"},                      \
                 {.name = "timeout_ms",                                                                       \

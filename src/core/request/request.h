@@ -54,6 +54,8 @@ struct exec_request {
 const struct field *exec_fields(void);         /* POST /v1/exec */
 const struct field *sandbox_exec_fields(void); /* POST /v1/sandboxes/{id}/exec and …/processes */
 const struct field *sandbox_fields(void);      /* POST /v1/sandboxes */
+/* Checks the paths of `files`: {"path": content}; for the tables of requests and tools. */
+int request_files_check(const json_t *value, const char *path, struct cella_err *err);
 
 /* Takes the document, which was checked by one of the first two tables. */
 int exec_request_from(json_t *document, struct exec_request *ret, struct cella_err *err);

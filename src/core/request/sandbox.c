@@ -55,17 +55,28 @@ static int fill_limits(const struct core *core, const struct caller *caller, con
         return caller_allows(caller, &spec->limits, err);
 }
 
-/* The requested scope; otherwise that of the settings if the name for it is given; otherwise the one that the
- * given names suggest. */
+/* The requested scope; otherwise that of the settings; if that is 'execution', the one that the given names
+ * suggest. */
 enum sandbox_scope exec_request_scope(const struct core *core, const struct exec_request *r)
 {
-        enum sandbox_scope standard = core->settings.scope;
         if (r->scope >= 0)
                 return (enum sandbox_scope)r->scope;
-        if (standard == SCOPE_SHARED || (standard == SCOPE_SESSION && r->session) ||
-            (standard == SCOPE_AGENT && r->agent))
-                return standard;
+        if (core->settings.scope != SCOPE_EXECUTION)
+                return core->settings.scope;
         return r->session ? SCOPE_SESSION : r->agent ? SCOPE_AGENT : SCOPE_EXECUTION;
+}
+
+/* The same error whether the scope is that of the request or that of the settings. */
+static int check_scope(const struct exec_request *r, enum sandbox_scope scope, struct cella_err *err)
+{
+        const char *word = scope_words[scope];
+        if ((scope != SCOPE_SESSION || r->session) && (scope != SCOPE_AGENT || r->agent))
+                return 0;
+        err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s is required with scope '%s'", word, word);
+        return r->scope >= 0
+                       ? err_hint(err, "name the %s, or use scope 'execution'", word)
+                       : err_hint(err, "the setting scope is '%s': name the %s, or use scope 'execution'",
+                                  word, word);
 }
 
 static int find_or_make(struct core *core, const struct sandbox_spec *spec, const struct exec_request *r,
@@ -127,10 +138,8 @@ int exec_request_sandbox(struct core *core, const struct caller *caller, const s
                 e = fill_limits(core, caller, r->limits, r->timeout_ms, &spec, err);
         if (e == 0)
                 e = find_image(core, r->image, r->direct, r->engine, &spec, err);
-        if (e == 0 &&
-            ((spec.scope == SCOPE_SESSION && !r->session) || (spec.scope == SCOPE_AGENT && !r->agent)))
-                e = err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s is required with scope '%s'",
-                            scope_words[spec.scope], scope_words[spec.scope]);
+        if (e == 0)
+                e = check_scope(r, spec.scope, err);
         spec.one_shot = spec.scope == SCOPE_EXECUTION;
         if (e == 0)
                 e = find_or_make(core, &spec, r, ret, err);

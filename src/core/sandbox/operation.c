@@ -160,6 +160,24 @@ int operation_explain(int status, const char *path, struct cella_err *err)
         return err_set(err, CELLA_INVALID_REQUEST, -WEXITSTATUS(status), "'%.120s'", path);
 }
 
+/* Whether ".." leads above the directory in which the path begins.  Only the text is examined: links are
+ * followed inside the sandbox. */
+static bool climbs(const char *path)
+{
+        size_t depth = 0;
+        for (const char *p = path; *p; p += strspn(p, "/")) {
+                const size_t n = strcspn(p, "/");
+                if (n == 2 && !strncmp(p, "..", 2)) {
+                        if (depth-- == 0)
+                                return true;
+                } else if (n > 0 && !(n == 1 && *p == '.')) {
+                        depth++;
+                }
+                p += n;
+        }
+        return false;
+}
+
 int operation_check_path(const char *path, const char *name, struct cella_err *err)
 {
         size_t component = 0;
@@ -173,7 +191,13 @@ int operation_check_path(const char *path, const char *name, struct cella_err *e
                 if (component > 255)
                         why = "has a component of more than 255 bytes";
         }
-        return why ? err_say(err, CELLA_INVALID_REQUEST, -ENAMETOOLONG, "%s %s", name, why) : 0;
+        if (why)
+                return err_say(err, CELLA_INVALID_REQUEST, -ENAMETOOLONG, "%s %s", name, why);
+        if (!climbs(path))
+                return 0;
+        err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s must not leave %s with '..'", name,
+                path[0] == '/' ? "the root directory" : "/workspace");
+        return err_hint(err, "an absolute path leads to any other directory of the sandbox");
 }
 
 static void on_message(void *context, const struct message *message, const char *data)

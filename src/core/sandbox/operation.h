@@ -29,5 +29,6 @@ void operation_feed_end(struct operation *op);
 int operation_put(struct core_sandbox *sandbox, uint32_t tag, const char *path, const char *data, size_t len);
 /* Sets err for an operation that ended with this status. */
 int operation_explain(int wait_status, const char *path, struct cella_err *err);
-/* Checks that a path is not empty or too long. */
+/* Checks that a path is not empty or too long, and that ".." does not lead out of /workspace (relative paths)
+ * or above the root directory. */
 int operation_check_path(const char *path, const char *name, struct cella_err *err);

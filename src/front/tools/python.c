@@ -71,6 +71,7 @@ const struct field *python_tool_input(void)
                  .type = FIELD_MAP,
                  .item = &any_item,
                  .max = 256,
+                 .check = request_files_check,
                  .help = "Files to write to /workspace first: path to text, or to {\"base64\": \"...\"}."},
                 {.name = "packages",
                  .type = FIELD_ARRAY,
@@ -195,12 +196,13 @@ static int find_sandbox(struct python *p, struct cella_err *err)
         if (context && !strncmp(context, "ctx_", 4))
                 return find_context_by_id(p, context, err);
         session = session ? session : context;
-        p->own_sandbox = !session && call->core->settings.scope != SCOPE_SHARED;
+        const bool shared = call->core->settings.scope == SCOPE_SHARED;
+        p->own_sandbox = !session && !shared;
         p->own_context = !context;
         json_t *document = json_pack("{s:o}", "limits", limits_of(call, p->own_sandbox));
         if (!p->own_sandbox) {
                 const struct exec_request request = {.session = session,
-                                                     .scope = -1,
+                                                     .scope = session && !shared ? SCOPE_SESSION : -1,
                                                      .workspace = -1,
                                                      .limits = json_object_get(document, "limits")};
                 r = exec_request_sandbox(call->core, &call->caller, &request, &p->sandbox, err);

@@ -44,6 +44,7 @@ const struct field run_files_field = {
         .type = FIELD_MAP,
         .item = &any_item,
         .max = 256,
+        .check = request_files_check,
         .help = "Files to write to /workspace first: path to text, or to {\"base64\": \"...\"}."};
 
 const struct field *exec_tool_input(void)
@@ -237,6 +238,17 @@ static void set(json_t *document, const char *name, json_t *value)
                 json_object_set(document, name, value);
 }
 
+/* Tools have no agent, and not all have a session: without the name that the setting scope needs, a call gets
+ * the sandbox of its session, or one of its own. */
+static void set_scope(const struct tool_call *call, json_t *document)
+{
+        const enum sandbox_scope standard = call->core->settings.scope;
+        const bool session = json_object_get(document, "session");
+        if (standard == SCOPE_AGENT || (standard == SCOPE_SESSION && !session))
+                json_object_set_new(document, "scope",
+                                    json_string(scope_words[session ? SCOPE_SESSION : SCOPE_EXECUTION]));
+}
+
 json_t *run_document(const struct tool_call *call)
 {
         static const char *const same[] = {"stdin",   "env",   "files",  "cwd",
@@ -245,6 +257,7 @@ json_t *run_document(const struct tool_call *call)
         const json_t *timeout = json_object_get(call->arguments, "timeout_ms");
         for (size_t i = 0; i < ARRAY_LEN(same); i++)
                 set(document, same[i], json_object_get(call->arguments, same[i]));
+        set_scope(call, document);
         if (timeout) {
                 json_int_t ms = json_integer_value(timeout);
                 json_object_set_new(document, "timeout_ms",
