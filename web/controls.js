@@ -8,7 +8,7 @@ const TIMES = [["ms", 1], ["seconds", 1000], ["minutes", 60000], ["hours", 36000
 const WORDS = {
     mode: {all: "All", selective: "Selective", off: "Off"}, scope: {execution: "Execution", session: "Session", agent: "Agent", shared: "Shared"},
     workspace: {none: "None", ro: "Read only", rw: "Read and write"}, "network.tier": {restricted: "Restricted: off", standard: "Standard", elevated: "Elevated"},
-    "scan.action": {off: "Off", warn: "Warn", block: "Block"},
+    "scan.action": {off: "Off", warn: "Warn", block: "Block"}, "scan.block.severity": {low: "Low", medium: "Medium", high: "High"},
 };
 const ALIASES = {"network.tier": {sandbox: "restricted", unrestricted: "elevated"}};
 

@@ -25,7 +25,7 @@ const LAYOUT = [
     {title: "How many, how long", icon: "list", text: "The maximum number of sandboxes, and when unused ones are deleted.",
         fields: {"sandboxes.max": "Sandboxes at once", "sandboxes.idle_timeout_ms": "Idle sandboxes", "sandboxes.workspace_keep_ms": "Unused workspaces", "sandboxes.queue_timeout_ms": "Waiting for room",
             "sandboxes.queue_max": "Requests waiting", "sandboxes.cleanup_interval_ms": "Clean-up"}},
-    {title: "Scanner", icon: "search", text: "Reads Python, shell and JavaScript before or while they run.", fields: {"scan.enabled": "Scanner", "scan.action": "What it does"}},
+    {title: "Scanner", icon: "search", text: "Reads Python, shell and JavaScript before or while they run.", fields: {"scan.enabled": "Scanner", "scan.action": "What it does", "scan.block.severity": "Refuse from severity", "scan.block.categories": "Refuse categories"}},
     {title: "Log", icon: "file", text: "The log has a row for every execution.", fields: {"audit.keep_days": "Days kept", "audit.keep_bytes": "Size", "audit.keep_output": "Output"}},
     {title: "More", icon: "plus", text: "Settings without a group.", fields: {}},
 ];

@@ -127,6 +127,7 @@ struct rule {
 
 static const char *const modes[] = {"all", "selective", "off", NULL};
 static const char *const actions[] = {"block", "warn", "off", NULL};
+static const char *const severities[] = {"low", "medium", "high", NULL};
 static const char *const pulls[] = {"never", "missing", NULL};
 
 static const struct rule rules[] = {
@@ -156,6 +157,8 @@ static const struct rule rules[] = {
         {"pools", FREE},
         {"scan.enabled", UP},
         {"scan.action", DOWN, 0, actions},
+        {"scan.block.severity", DOWN, 0, severities},
+        {"scan.block.categories", UP},
         {"audit", FIXED, MAY_AUDIT},
         {"images.pull", DOWN, MAY_IMAGES, pulls},
         {"images.registries", DOWN},

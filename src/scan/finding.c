@@ -8,6 +8,9 @@ const char *scan_severity_name(enum scan_severity severity)
         return names[severity];
 }
 
+const char *const scan_category_words[] = {"files",       "network", "process", "native", "evaluation",
+                                           "obfuscation", "imports", "unread",  NULL};
+
 const char *scan_verdict_name(unsigned index)
 {
         static const char *const names[] = {"uses_network",       "writes_outside_workspace",
@@ -42,6 +45,7 @@ void scan_report_write(struct json *j, const char *key, enum scan_language langu
                 json_put_open(j, NULL, '{');
                 json_put_string(j, "rule", f->rule);
                 json_put_string(j, "severity", scan_severity_name(f->severity));
+                json_put_string(j, "category", scan_category_words[f->category]);
                 json_put_number(j, "line", f->line);
                 json_put_number(j, "column", f->column);
                 json_put_string(j, "text", f->text);

@@ -11,6 +11,18 @@
 enum scan_language { SCAN_UNKNOWN, SCAN_PYTHON, SCAN_BASH, SCAN_JAVASCRIPT };
 enum scan_severity { SCAN_INFO, SCAN_LOW, SCAN_MEDIUM, SCAN_HIGH };
 
+/* What a rule is about.  The setting scan.block names them: see scan_category_words. */
+enum scan_category {
+        SCAN_FILES,
+        SCAN_NETWORK,
+        SCAN_PROCESS,
+        SCAN_NATIVE,
+        SCAN_EVALUATION,
+        SCAN_OBFUSCATION,
+        SCAN_IMPORTS,
+        SCAN_UNREAD,
+};
+
 /* The verdict: anything in it is a reason for mode "selective" to use a sandbox. */
 enum {
         SCAN_USES_NETWORK = 1 << 0,
@@ -34,6 +46,7 @@ enum {
 struct scan_finding {
         const char *rule; /* of the table in scan/rules.c; static */
         enum scan_severity severity;
+        enum scan_category category;
         uint32_t line, column;        /* both from 1; the column in bytes */
         char text[SCAN_TEXT_MAX + 1]; /* the beginning of the construct; UTF-8, no control characters */
 };
@@ -41,6 +54,7 @@ struct scan_finding {
 struct scan_report {
         const char *skipped; /* why the text was not scanned; NULL: it was.  Static. */
         unsigned verdict;
+        unsigned categories; /* set of 1 << enum scan_category: of all findings, also of those not kept */
         enum scan_severity worst;
         bool more;            /* there were more findings than fit; the worst are here */
         bool incomplete;      /* the text exceeds a limit of the scanner, so parts of it were not checked */
@@ -53,6 +67,7 @@ struct scan_report {
 
 const char *scan_language_name(enum scan_language language);
 const char *scan_severity_name(enum scan_severity severity);
+extern const char *const scan_category_words[]; /* by enum scan_category, NULL-terminated */
 /* Returns the word for bit number index of a verdict, or NULL after the last one. */
 const char *scan_verdict_name(unsigned index);
 

@@ -14,7 +14,8 @@ enum check {
         CHECK_EVALUATE, /* runs its first argument */
         CHECK_OPEN,     /* opens the first argument with the mode in the second */
         CHECK_READ,     /* reads the file of the first argument */
-        CHECK_WRITE,    /* writes files: those of the arguments in the mask */
+        CHECK_WRITE,    /* writes files: those of the arguments in the mask.  Rule RULE_FILE_TREE_OUTSIDE: and
+                           everything below them */
         CHECK_SAVE,     /* writes the file of the first argument, if there is one */
         CHECK_SHELL,    /* runs a shell command */
         CHECK_COMMAND,  /* runs a command given as a list, or the shell if it is a string */

@@ -83,3 +83,9 @@ enum rule place_write(const struct values *path)
         look(path, &outside, &unknown);
         return outside ? RULE_FILE_WRITE_OUTSIDE : unknown ? RULE_FILE_WRITE_UNKNOWN : RULE_FILE_WRITE;
 }
+
+enum rule place_tree(const struct values *path)
+{
+        const enum rule rule = place_write(path);
+        return rule == RULE_FILE_WRITE_OUTSIDE ? RULE_FILE_TREE_OUTSIDE : rule;
+}

@@ -52,6 +52,7 @@ void report_at(struct report *report, enum rule rule, uint32_t line, uint32_t co
         struct scan_report *to = report->to;
         report_place(report, &line, &column);
         to->verdict |= r->verdict;
+        to->categories |= 1u << r->category;
         if (r->severity > to->worst)
                 to->worst = r->severity;
         for (size_t i = 0; i < to->n_findings; i++) {
@@ -68,7 +69,11 @@ void report_at(struct report *report, enum rule rule, uint32_t line, uint32_t co
                 if (f->severity >= r->severity)
                         return;
         }
-        *f = (struct scan_finding){.rule = r->name, .severity = r->severity, .line = line, .column = column};
+        *f = (struct scan_finding){.rule = r->name,
+                                   .severity = r->severity,
+                                   .category = r->category,
+                                   .line = line,
+                                   .column = column};
         copy_text(f->text, text, len);
 }
 

@@ -21,6 +21,7 @@ enum rule {
         RULE_FILE_READ_OUTSIDE,
         RULE_FILE_WRITE,
         RULE_FILE_WRITE_OUTSIDE,
+        RULE_FILE_TREE_OUTSIDE,
         RULE_FILE_WRITE_UNKNOWN,
         RULE_DIRECTORY_CHANGE,
         RULE_EVALUATE,
@@ -52,6 +53,7 @@ struct scan_rules {
 struct scan_rule {
         const char *name;
         enum scan_severity severity;
+        enum scan_category category;
         unsigned verdict;
         const char *help;
 };

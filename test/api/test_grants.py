@@ -249,7 +249,7 @@ def a_key_removes_only_what_it_could_have_made(d):
 SETTINGS = {"mode": "selective", "network": {"tier": "standard", "allowed_domains": ["a.example", "b.example"], "blocked_domains": ["bad.example"],
                                              "allowed_private": ["10.0.0.0/8"]},
             "images": {"registries": ["docker.io"], "insecure_registries": []}, "workspace_root": "/srv", "workspace": "ro",
-            "scan": {"enabled": True, "action": "warn"}}  # fmt: skip
+            "scan": {"enabled": True, "action": "warn", "block": {"severity": "medium", "categories": ["network"]}}}  # fmt: skip
 
 # Of each setting: what a key with `settings` alone may make of SETTINGS, and what it may not, with the capabilities or tier that it takes.
 OWNER = "owner"
@@ -268,6 +268,7 @@ CHANGES = {
     "sandboxes.queue_timeout_ms": ([1000], {}), "sandboxes.queue_max": ([10], {}), "sandboxes.spare": ([1], {}),
     "sandboxes.workspace_keep_ms": ([604800001], {1000: OWNER}), "pools": ([[]], {}),
     "scan.enabled": ([], {False: OWNER}), "scan.action": (["block"], {"off": OWNER}),
+    "scan.block.severity": (["low"], {"high": OWNER}), "scan.block.categories": ([["files", "network"]], {("files",): OWNER, (): OWNER}),
     "audit.keep_days": ([], {1: ["audit"]}), "audit.keep_bytes": ([], {1: ["audit"]}), "audit.keep_output": ([], {False: ["audit"]}),
     "images.pull": (["never"], {}), "images.registries": ([[]], {("docker.io", "evil.example"): OWNER}),
     "images.insecure_registries": ([], {("docker.io",): OWNER}), "images.credentials": ([], {"{\"evil.example\": \"{{secret:s}}\"}": OWNER}),

@@ -8,6 +8,7 @@ import time
 
 import support
 from daemon import Daemon, not_sanitized
+from mcp import Http
 from scan_shapes import SHAPES
 from support import ensure, same, test, until
 
@@ -85,6 +86,69 @@ def block_refuses_code_of_high_severity_before_it_runs(d, s):
     with d.events("POST", "/v1/exec", {"runtime": "sh", "code": "echo 1"}) as events:
         same(events.text()[0], "1\n", "events")
     until(lambda: len(d.get("/v1/sandboxes")["sandboxes"]) == 1, 20, "the end of all sandboxes but one")
+
+
+READS, NETWORK, STARTS = "print(open('x').read())", "import socket\nprint(1)", "import subprocess\nprint(1)"
+BACKGROUND = "sleep 0 & wait; echo 1"
+
+
+@test(settings={"scan": {"action": "block"}})
+def block_takes_a_severity(d):
+    refused = {"high": [HIGH], "medium": [HIGH, NETWORK, STARTS], "low": [HIGH, NETWORK, STARTS]}
+    for severity, codes in refused.items():
+        scanner(d, block={"severity": severity})
+        for code in (HIGH, NETWORK, STARTS):
+            if code in codes:
+                a = d.refused("scan_refused", "POST", "/v1/exec", {"runtime": "python3", "code": code}, "line ")
+                ensure("scan.block" in a.json()["error"]["hint"] and "severity" in a.json()["error"]["hint"], "the hint", a)
+            else:
+                same(d.exec("python3", code)["stdout"], "1\n", f"{code} with {severity}")
+        body = {"runtime": "sh", "code": BACKGROUND}
+        if severity == "low":
+            d.refused("scan_refused", "POST", "/v1/exec", body, "background")
+        else:
+            same(d.ok("POST", "/v1/exec", body)["stdout"], "1\n", f"low with {severity}")
+        same(d.exec("python3", "print(1)")["stdout"], "1\n", f"harmless code with {severity}")
+
+
+@test(settings={"scan": {"action": "block", "block": {"categories": ["files", "network"]}}})
+def block_takes_categories(d, s):
+    c = d.post(f"/v1/sandboxes/{s}/contexts", {"runtime": "python3"}, 201)["id"]
+    # 200 findings of a higher severity hide those of the category in the report, not in the decision.
+    many = "import subprocess\n" + "subprocess.run(['true'])\n" * 300 + READS
+    for code, rule in ((READS, "file_read"), (NETWORK, "import_network"), ("import os\nos.remove('x')", "file_write"), (many, "")):
+        for target, body in (("/v1/exec", {"runtime": "python3"}), (f"/v1/sandboxes/{s}/exec", {"runtime": "python3"}), (f"/v1/sandboxes/{s}/contexts/{c}/run", {}),
+                             ("/v1/tools/execute_python", {}), ("/v1/tools/sandbox.exec", {"runtime": "python3"})):  # fmt: skip
+            d.refused("scan_refused", "POST", target, {**body, "code": code}, ["line ", rule])
+    d.refused("scan_refused", "POST", "/v1/tools/execute_shell", {"command": "curl example.org"}, "network_command")
+    d.refused("scan_refused", "POST", "/v1/exec", {"runtime": "node", "code": "require('http')"}, "import_network")
+    r = Http(d).tool("execute_python", code=READS)
+    ensure(r["isError"] and "file_read" in r["content"][0]["text"], f"MCP: {r}")
+    r = d.exec("python3", STARTS)
+    same((r["stdout"], [f["category"] for f in r["scan"]["findings"]]), ("1\n", ["process"]), "another category is reported")
+    scanner(d, block={"categories": ["process"]})
+    d.refused("scan_refused", "POST", "/v1/exec", {"runtime": "python3", "code": STARTS}, "import_process")
+    same(d.exec("python3", NETWORK)["stdout"], "1\n", "a category that is no longer blocked")
+    scanner(d, action="warn")
+    same(d.exec("python3", STARTS)["stdout"], "1\n", "without block")
+
+
+@test(settings={"scan": {"action": "block"}})
+def whole_directories_are_not_removed(d):
+    for runtime, code in (("sh", "rm -rf /"), ("sh", "echo 1; rm -rf --no-preserve-root /*"), ("bash", "rm -r ~"), ("sh", "chmod -R 777 /"), ("sh", "find / -delete"),
+                          ("python3", "import shutil\nshutil.rmtree('/')"), ("python3", "import os\nos.system('rm -rf /etc')"),
+                          ("node", "require('fs').rmSync('/', {recursive: true})")):  # fmt: skip
+        d.refused("scan_refused", "POST", "/v1/exec", {"runtime": runtime, "code": code}, "file_tree_outside")
+    same(d.exec("sh", "mkdir -p a/b; rm -rf a /tmp/x; ls")["stdout"], "", "in the workspace")
+
+
+@test
+def bad_values_of_block_change_nothing(d):
+    before = d.get("/v1/settings")
+    for block, field in (({"severity": "info"}, "severity"), ({"severity": 3}, "severity"), ({"severity": None, "categories": ["disk"]}, "categories"), ({"categories": "files"}, "categories"),
+                         ({"categories": [1]}, "categories"), ({"categories": ["files"] * 17}, "categories"), ({"category": []}, "category"), ([], "block"), ("high", "block")):  # fmt: skip
+        d.refused("invalid_request", "PATCH", "/v1/settings", {"scan": {"block": block}}, f"scan.block{'' if field == 'block' else '.' + field}")
+    same(d.get("/v1/settings"), before, "the settings")
 
 
 @test

@@ -12,7 +12,7 @@ DEFAULTS = {
     "default_runtimes": {"python": "python3", "node": "node"}, "runtimes": {},
     "network": {"tier": "restricted", "allowed_domains": [], "blocked_domains": [], "allowed_private": [], "connections": 256,
                 "bytes_per_execution": 1073741824, "idle_timeout_ms": 60000},
-    "scan": {"enabled": True, "action": "warn"}, "docker": {"socket": None, "runtime": None, "transport": "auto"}, "cluster": None,
+    "scan": {"enabled": True, "action": "warn", "block": {"severity": "high", "categories": []}}, "docker": {"socket": None, "runtime": None, "transport": "auto"}, "cluster": None,
 }  # fmt: skip
 LIMITS = {"cpus": 1.0, "cpu_time_ms": None, "memory_bytes": 536870912, "disk_bytes": 268435456, "processes": 64,
           "open_files": 1024, "timeout_ms": 300000, "grace_ms": 2000, "output_bytes": 1048576}  # fmt: skip

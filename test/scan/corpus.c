@@ -182,7 +182,8 @@ TEST(the_report_as_json)
         fclose(memory);
         CHECK_STR(out,
                   "{\"language\": \"python\", \"verdict\": [\"uses_network\"], \"severity\": \"medium\", "
-                  "\"findings\": [{\"rule\": \"import_network\", \"severity\": \"medium\", \"line\": 1, "
+                  "\"findings\": [{\"rule\": \"import_network\", \"severity\": \"medium\", \"category\": "
+                  "\"network\", \"line\": 1, "
                   "\"column\": 1, \"text\": \"import socket\"}], \"more\": false}");
         free(out);
 }

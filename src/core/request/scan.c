@@ -107,11 +107,17 @@ static const struct scan_finding *refused_import(const struct scan_report *repor
         return f || !(report->verdict & unread) || report->n_findings == 0 ? f : &report->findings[0];
 }
 
-static const struct scan_finding *refused_finding(const struct scan_report *report)
+static const struct scan_finding *refused_finding(const struct scan_block *block,
+                                                  const struct scan_report *report)
 {
-        for (size_t i = 0; i < report->n_findings; i++)
-                if (report->findings[i].severity == SCAN_HIGH)
-                        return &report->findings[i];
+        for (size_t i = 0; i < report->n_findings; i++) {
+                const struct scan_finding *f = &report->findings[i];
+                if (f->severity >= block->severity || block->categories & 1u << f->category)
+                        return f;
+        }
+        /* There were so many findings that those of the category were not kept. */
+        if (block->categories & report->categories && report->n_findings > 0)
+                return &report->findings[0];
         /* Code beyond the limits of the scanner was not checked completely. */
         for (size_t i = 0; i < report->n_findings && report->incomplete; i++)
                 if (!strcmp(report->findings[i].rule, "unparsable"))
@@ -127,14 +133,18 @@ static int refuse(const struct core *core, const struct exec_request *r, const s
         const bool imports = f != NULL;
         char text[sizeof f->text];
         if (!f && core->settings.scan == ACTION_BLOCK)
-                f = refused_finding(report);
+                f = refused_finding(&core->settings.block, report);
         if (!f)
                 return 0;
         memcpy(text, f->text, sizeof text);
         mask_string(exec_request_mask(r), text);
         err_say(err, CELLA_SCAN_REFUSED, -EACCES, "line %u: %s (%s)", f->line, text, f->rule);
-        return err_hint(err, imports ? "allowed_imports does not allow it, or the import cannot be determined"
-                                     : "the setting scan.action is 'block'; 'cella scan' tells all there is");
+        return imports ? err_hint(err,
+                                  "allowed_imports does not allow it, or the import cannot be determined")
+                       : err_hint(err,
+                                  "the settings scan.action and scan.block refuse it (severity %s, category "
+                                  "%s); 'cella scan' lists all findings",
+                                  scan_severity_name(f->severity), scan_category_words[f->category]);
 }
 
 void exec_request_keep_report(struct exec_request *r, const struct scan_report *report)

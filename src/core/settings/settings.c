@@ -15,6 +15,7 @@
 
 static const char *const mode_words[] = {"all", "selective", "off", NULL}; /* by enum sandbox_mode */
 static const char *const scan_words[] = {"off", "warn", "block", NULL};    /* by enum scan_action */
+static const char *const severity_words[] = {"low", "medium", "high", NULL};
 
 static int check_cluster(const json_t *value, const char *path, struct cella_err *err)
 {
@@ -110,13 +111,32 @@ static struct field pool_fields[] = {{.name = "runtime",
 static struct field runtime = {.name = "", .type = FIELD_OBJECT};
 static const struct field pool = {.name = "", .type = FIELD_OBJECT, .fields = pool_fields};
 
+static const struct field category = {.name = "", .type = FIELD_WORD, .words = scan_category_words};
+
+static const struct field block_fields[] = {
+        {.name = "severity",
+         .type = FIELD_WORD,
+         .words = severity_words,
+         .standard = "\"high\"",
+         .help = "code with a finding of this severity, or of a higher one, is not run"},
+        {.name = "categories",
+         .type = FIELD_ARRAY,
+         .item = &category,
+         .max = 16,
+         .standard = "[]",
+         .help = "code with a finding of one of these categories is not run, whatever its severity: files, "
+                 "network, process, native, evaluation, obfuscation, imports, unread"},
+        {0}};
+
 static const struct field scan_fields[] = {
         {.name = "enabled", .type = FIELD_BOOLEAN, .standard = "true", .help = "scan code"},
         {.name = "action",
          .type = FIELD_WORD,
          .words = scan_words,
          .standard = "\"warn\"",
-         .help = "warn: findings are in the result; block: code with one of severity high is not run"},
+         .help = "warn: findings are in the result; block: code with a finding that block describes is not "
+                 "run"},
+        {.name = "block", .type = FIELD_OBJECT, .fields = block_fields, .help = "what action block refuses"},
         {0}};
 
 static const struct field audit_fields[] = {{.name = "keep_days",
@@ -348,6 +368,18 @@ static uint64_t number(const json_t *object, const char *name)
         return (uint64_t)json_integer_value(json_object_get(object, name));
 }
 
+/* What scan.block refuses. */
+static struct scan_block block_from(const json_t *block)
+{
+        struct scan_block b = {.severity = (enum scan_severity)(
+                                       SCAN_LOW + word_index(severity_words, text(block, "severity")))};
+        const json_t *list = json_object_get(block, "categories"), *name;
+        size_t i;
+        json_array_foreach (list, i, name)
+                b.categories |= 1u << word_index(scan_category_words, json_string_value(name));
+        return b;
+}
+
 int settings_from(json_t *document, struct settings *ret, struct cella_err *err)
 {
         const json_t *sandboxes = json_object_get(document, "sandboxes");
@@ -360,6 +392,7 @@ int settings_from(json_t *document, struct settings *ret, struct cella_err *err)
         s.scan = json_is_true(json_object_get(scan, "enabled"))
                          ? (enum scan_action)word_index(scan_words, text(scan, "action"))
                          : ACTION_OFF;
+        s.block = block_from(json_object_get(scan, "block"));
         s.engine = (enum engine_choice)word_index(engine_words, text(document, "engine"));
         s.scope = (enum sandbox_scope)word_index(scope_words, text(document, "scope"));
         s.workspace = (enum workspace_access)word_index(workspace_words, text(document, "workspace"));

@@ -5,16 +5,24 @@
 
 #include "cella.h"
 #include "core/settings/words.h"
+#include "scan/finding.h"
 #include "schema/schema.h"
 
 /* Maximum of kept output per stream and execution, because the server holds it in memory. */
 #define OUTPUT_BYTES_MAX (8u * 1024 * 1024)
+
+/* The findings for which scan.action "block" refuses code. */
+struct scan_block {
+        enum scan_severity severity; /* this one and higher ones */
+        unsigned categories;         /* set of 1 << enum scan_category: of any severity */
+};
 
 struct settings {
         json_t *document; /* the complete document with defaults */
         /* Frequently used values; strings point into the document. */
         enum sandbox_mode mode;
         enum scan_action scan;
+        struct scan_block block;
         enum engine_choice engine;
         enum sandbox_scope scope;
         enum workspace_access workspace;

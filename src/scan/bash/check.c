@@ -70,6 +70,13 @@ static void check_write(struct program *p, TSNode word, TSNode node)
         check_say(p, place_write(&path), node);
 }
 
+static void check_tree(struct program *p, TSNode word, TSNode node)
+{
+        struct values path;
+        program_evaluate(p, word, 0, &path);
+        check_say(p, place_tree(&path), node);
+}
+
 /* The value of an option in the same word, as text. */
 static void check_write_text(struct program *p, const char *text, size_t len, TSNode node)
 {
@@ -145,10 +152,26 @@ static TSNode after(struct program *p, const struct line *line, const char *word
         return (TSNode){0};
 }
 
+/* Whether a command that has such an option applies to everything below its files: rm -rf, chmod -R. */
+static bool is_recursive(struct program *p, const struct line *line)
+{
+        if (!bash_has_word("rm chmod chown chgrp", line->command->name, strlen(line->command->name)))
+                return false;
+        for (size_t i = line->name + 1; i < line->words->n; i++) {
+                size_t len;
+                const char *text = constant(p, line->words->nodes[i], &len);
+                if (text && len == 11 && !memcmp(text, "--recursive", len))
+                        return true;
+        }
+        /* -r of chmod takes the right to read away. */
+        return has_option(p, line, 'R') || (line->command->name[0] == 'r' && has_option(p, line, 'r'));
+}
+
 static void check_files(struct program *p, const struct line *line)
 {
         TSNode files[BASH_WORDS_MAX], target = after(p, line, "-t");
         size_t n = operands(p, line, files), from = line->command->skip;
+        const bool tree = is_recursive(p, line);
         if (!ts_node_is_null(target))
                 check_write(p, target, line->node);
         if (line->more)
@@ -157,7 +180,7 @@ static void check_files(struct program *p, const struct line *line)
                 check_write(p, files[n - 1], line->node);
         for (size_t i = from; i < n && line->command->flags & COMMAND_WRITES_ALL; i++)
                 if (!line->more || !source_is(p->source, files[i], "{}"))
-                        check_write(p, files[i], line->node);
+                        (tree ? check_tree : check_write)(p, files[i], line->node);
 }
 
 static void check_reads(struct program *p, const struct line *line)
@@ -409,7 +432,7 @@ static void check_find(struct program *p, struct line line)
                         inner.name = i + 1;
                         check_name(p, inner);
                 } else if (bash_has_word("-delete", text, len)) {
-                        check_write(p, line.words->nodes[line.name + 1], line.node);
+                        check_tree(p, line.words->nodes[line.name + 1], line.node);
                 }
         }
 }

@@ -62,14 +62,19 @@ static void check_command(struct program *p, const struct known *known,
         program_inside(p, SCAN_BASH, line.text, line.len, m->node);
 }
 
-static void check_write(struct program *p, unsigned files, const struct javascript_arguments *arguments,
-                        const struct mention *m)
+static void check_write(struct program *p, const struct known *known,
+                        const struct javascript_arguments *arguments, const struct mention *m)
 {
+        const bool tree = known->rule == RULE_FILE_TREE_OUTSIDE;
         struct values path;
         for (size_t i = 0; i < 2; i++)
-                if (files & 1u << i) {
+                if (known->files & 1u << i) {
                         bool there = javascript_argument(p, arguments, i, m->scope, &path);
-                        check_say(p, there ? place_write(&path) : RULE_FILE_WRITE_UNKNOWN, m->node);
+                        check_say(p,
+                                  !there ? RULE_FILE_WRITE_UNKNOWN
+                                  : tree ? place_tree(&path)
+                                         : place_write(&path),
+                                  m->node);
                 }
 }
 
@@ -110,7 +115,7 @@ static void check_known(struct program *p, const struct known *known, const stru
                         check_say(p, place_read(&first), m->node);
                 break;
         case CHECK_WRITE:
-                check_write(p, known->files, &arguments, m);
+                check_write(p, known, &arguments, m);
                 break;
         case CHECK_SHELL:
         case CHECK_COMMAND:

@@ -78,19 +78,24 @@ static void check_import_from(struct program *p, TSNode node)
 
 /* ---- calls ---- */
 
-static void check_write(struct program *p, TSNode node, unsigned files,
+static void check_write(struct program *p, TSNode node, const struct known *known,
                         const struct python_arguments *arguments, uint32_t scope)
 {
         static const char *const names[][4] = {{"path", "src", "name", "file"},
                                                {"dst", "target", "f", "extract_dir"}};
+        const bool tree = known->rule == RULE_FILE_TREE_OUTSIDE;
         struct values path;
         for (size_t i = 0; i < 2; i++) {
                 bool there = false;
-                if (!(files & 1u << i))
+                if (!(known->files & 1u << i))
                         continue;
                 for (size_t k = 0; k < 4 && !there; k++)
                         there = python_argument(p, arguments, i, names[i][k], scope, &path);
-                check_say(p, there ? place_write(&path) : RULE_FILE_WRITE_UNKNOWN, node);
+                check_say(p,
+                          !there ? RULE_FILE_WRITE_UNKNOWN
+                          : tree ? place_tree(&path)
+                                 : place_write(&path),
+                          node);
         }
 }
 
@@ -209,7 +214,7 @@ static void check_known(struct program *p, const struct known *known, const stru
                         check_say(p, place_read(&first), m->node);
                 break;
         case CHECK_WRITE:
-                check_write(p, m->node, known->files, &arguments, m->scope);
+                check_write(p, m->node, known, &arguments, m->scope);
                 break;
         case CHECK_SAVE:
                 check_save(p, m, &arguments);

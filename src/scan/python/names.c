@@ -286,7 +286,7 @@ static const struct known functions[] = {
         WRITE("shutil.copytree", 2),
         WRITE("shutil.make_archive", 1),
         WRITE("shutil.move", 3),
-        WRITE("shutil.rmtree", 1),
+        {"shutil.rmtree", CHECK_WRITE, RULE_FILE_TREE_OUTSIDE, 1},
         WRITE("shutil.unpack_archive", 2),
         WRITE("sqlite3.connect", 1),
         WRITE("shelve.open", 1),
