@@ -214,6 +214,7 @@ class Shown {
         this.finish(badge(thrown ? visibleText(result.error.name) : words.label, thrown ? "warn" : words.tone));
         append(this.after,
             result.status !== "exited" && notice(words.tone === "bad" ? "bad" : "warn", words.text),
+            result.hint && h("p", {class: "small fix hint"}, h("strong", {}, "Hint: "), visibleText(result.hint)),
             this.violationsView(result.violations ?? this.violations), this.scanView(result.scan), this.filesView(files, result.files, box));
         if (this.output.isEmpty && this.results.isEmpty) this.output.body.append(h("p", {class: "muted small"}, "It printed nothing."));
         replace(this.facts, this.factsView(result));

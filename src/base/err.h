@@ -24,5 +24,8 @@ int err_say(struct cella_err *err, enum cella_kind kind, int num, const char *fo
 #define err_say(...) ERR_NUMBER(err_say, __VA_ARGS__)
 #endif
 
+/* The beginning of the message about a program that the sandbox does not have. */
+#define COMMAND_NOT_FOUND "command not found: "
+
 /* Sets the hint: what the user can do about the error.  Returns err->num, or -EIO if err is NULL. */
 int err_hint(struct cella_err *err, const char *format, ...) __attribute__((format(printf, 2, 3)));

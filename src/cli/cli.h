@@ -8,7 +8,8 @@
 enum {
         EXIT_USAGE = 2,
         EXIT_TIMEOUT = 124,
-        EXIT_CELLA = 125, /* Cella itself failed */
+        EXIT_CELLA = 125,   /* Cella itself failed */
+        EXIT_MISSING = 127, /* the command does not exist in the sandbox */
         EXIT_MEMORY = 137,
 };
 
@@ -94,9 +95,12 @@ int cli_fail(const struct cella_err *err, int status);
 /* Prints an error as JSON on stdout, in the form of the HTTP API. */
 void cli_print_error(const struct cella_err *err);
 
+/* Returns the exit status for an error: EXIT_USAGE for an invalid request, EXIT_MISSING for a command that
+ * does not exist, EXIT_CELLA for any other error. */
+int cli_error_status(const struct cella_err *err);
+
 /* Returns the exit status of a command: r is its exit status, CLI_HELP, or -errno with *err set, which is
- * printed (also as JSON on stdout, if requested).  An invalid request is EXIT_USAGE, any other error
- * EXIT_CELLA. */
+ * printed (also as JSON on stdout, if requested): see cli_error_status(). */
 int cli_finish(int r, const struct cella_err *err, bool json);
 
 /* Sets a function that a signal that ends the program calls before the exit with 128+N; it must be safe in a

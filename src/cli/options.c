@@ -290,6 +290,16 @@ void cli_print_error(const struct cella_err *err)
         putchar('\n');
 }
 
+/* The kind of the error does not tell a missing command from a missing image; and the error may come from a
+ * daemon.  The beginning of the message is part of the interface. */
+int cli_error_status(const struct cella_err *err)
+{
+        static const char missing[] = COMMAND_NOT_FOUND;
+        if (err->kind == CELLA_INVALID_REQUEST)
+                return EXIT_USAGE;
+        return strncmp(err->msg, missing, sizeof missing - 1) == 0 ? EXIT_MISSING : EXIT_CELLA;
+}
+
 int cli_finish(int r, const struct cella_err *err, bool json)
 {
         if (r == CLI_HELP)
@@ -298,7 +308,7 @@ int cli_finish(int r, const struct cella_err *err, bool json)
                 return r;
         if (json)
                 cli_print_error(err);
-        return cli_fail(err, err->kind == CELLA_INVALID_REQUEST ? EXIT_USAGE : EXIT_CELLA);
+        return cli_fail(err, cli_error_status(err));
 }
 
 static void (*signal_cleanup)(void);

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/hint.h"
+
 void observer_init(struct observer *o, struct core *core, const struct observer_events *events,
                    struct cella_result *result)
 {
@@ -70,6 +72,7 @@ void observer_conclude(struct observer *o, const struct verdict_facts *facts,
                 add(o, &survived[i]);
         count_unreported(o);
         violations_take(&o->all, o->result);
+        hint_set(facts, limits, o->result);
         o->concluded = true;
         if (o->all.n == VIOLATIONS_MAX)
                 o->events->on_violation(o, &o->all.list[VIOLATIONS_MAX - 1]);

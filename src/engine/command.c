@@ -435,7 +435,7 @@ int command_explain(const struct image *image, const struct cella_command *comma
         if (command->runtime && (num == -ENOENT || num == -EACCES))
                 return explain_runtime(image, command->runtime, num, err);
         if (num == -ENOENT) {
-                err_say(err, CELLA_NOT_FOUND, num, "command not found: %.100s", program);
+                err_say(err, CELLA_NOT_FOUND, num, COMMAND_NOT_FOUND "%.100s", program);
                 return err_hint(err, image ? "neither it nor a program that it needs is in the image"
                                            : "the sandbox sees programs in /usr, and what --mount and "
                                              "--workspace show it");

@@ -147,6 +147,10 @@ void result_write(struct json *j, const struct cella_result *r, const struct res
         files(j, r);
         result_write_violations(j, "violations", r, SIZE_MAX);
         isolation(j, about);
+        if (r->hint[0])
+                json_put_string(j, "hint", r->hint);
+        else
+                json_put_null(j, "hint");
         if (about->more)
                 about->more(j, about->of);
         json_put_real(j, "cost", 1.0);

@@ -22,6 +22,7 @@
 #include "engine/command.h"
 #include "engine/deadline.h"
 #include "engine/files.h"
+#include "engine/hint.h"
 #include "engine/pump.h"
 #include "engine/verdict.h"
 #include "engine/violation.h"
@@ -308,6 +309,7 @@ static int fill_result(struct run *r, struct cella_result *result, struct cella_
         }
         if (fill_violations(r, result) < 0)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "result");
+        hint_set(&r->facts, &r->sandbox->limits, result);
         return id_make("exe_", result->id);
 }
 

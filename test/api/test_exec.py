@@ -11,6 +11,7 @@ import threading
 
 import support
 from daemon import Daemon, begun
+from mcp import Http
 from support import ensure, is_root, same, test, until
 
 LAYERS = {"user", "pid", "mount", "net", "ipc", "uts", "cgroup", "seccomp", "landlock", "egress"}
@@ -23,7 +24,7 @@ def check_result(r, streamed=False):
         "id": str, "sandbox": str, "runtime": (str, type(None)), "status": str, "exit_code": int,
         "signal": (int, type(None)), "timed_out": bool, "stdout": str, "stderr": str, "stdout_truncated": bool,
         "stderr_truncated": bool, "stdout_bytes": int, "stderr_bytes": int, "duration_ms": number, "usage": dict,
-        "results": list, "files": list, "violations": list, "isolation": dict, "cost": number,
+        "results": list, "files": list, "violations": list, "isolation": dict, "hint": (str, type(None)), "cost": number,
     }  # fmt: skip
     if streamed:
         del types["stdout"], types["stderr"]
@@ -153,7 +154,7 @@ def long_output_is_kept_at_both_ends(d):
     ensure(r["stdout"].startswith("begin\nxxx") and r["stdout"].endswith("xxx\nend\n"), "both ends")
     ensure(len(r["stdout"]) < 1200, f"{len(r['stdout'])} characters were kept")
     r = d.exec("sh", "yes", limits={"output_bytes": 1000}, on_output_limit="kill")
-    same(r["status"], "output_limit", "status")
+    same((r["status"], r["hint"]), ("output_limit", "output: 1000 bytes reached; limits.output_bytes, --output"), "status and hint")
     r = d.exec("sh", "yes | head -c 5000", limits={"output_bytes": 0})
     same((r["status"], r["stdout_bytes"], r["stdout_truncated"]), ("exited", 5000, True), "nothing kept")
 
@@ -162,12 +163,30 @@ def long_output_is_kept_at_both_ends(d):
 def statuses_tell_the_true_cause(d):
     r = check_result(begun(d.exec("sh", "echo begun; sleep 60", timeout_ms=2000)))
     same((r["status"], r["timed_out"], r["stdout"]), ("timeout", True, "begun\n"), "timeout")
+    same(r["hint"], "timeout: 2 s reached; limits.timeout_ms, --timeout", "the hint")
     r = begun(d.exec("sh", "trap '' TERM; echo begun; while :; do sleep 1; done", limits={"timeout_ms": 2000, "grace_ms": 100}))
     same((check_result(r)["status"], r["signal"]), ("timeout", 9), "timeout that is ignored")
     r = begun(d.exec("sh", "trap 'echo bye; exit 7' TERM; echo begun; sleep 60 & wait", timeout_ms=2000, limits={"grace_ms": 20000}))
     same((check_result(r)["status"], r["exit_code"], r["stdout"]), ("timeout", 7, "begun\nbye\n"), "timeout with a farewell")
     r = check_result(d.exec("sh", "head -c 3000000 /dev/zero > big", limits={"disk_bytes": 1 << 20}))
-    same(r["status"], "disk_limit", "disk")
+    same((r["status"], r["hint"]), ("disk_limit", "disk: 1 MiB reached; limits.disk_bytes, --disk"), "disk")
+    r = check_result(d.exec("sh", "i=0; while echo > f$i; do i=$((i+1)); done; exit 1", limits={"disk_inodes": 50}))
+    same((r["status"], r["hint"]), ("disk_limit", "inodes: 50 reached; limits.disk_inodes, --inodes"), "files")
+    for code in ("true", "exit 3", "kill -9 $$"):
+        same(d.exec("sh", code)["hint"], None, f"the hint of {code}")
+
+
+@test
+def hints_are_the_same_in_streams_contexts_tools_and_mcp(d, s):
+    hint = "timeout: 1500 ms reached; limits.timeout_ms, --timeout"
+    with d.events("POST", "/v1/exec", {"runtime": "sh", "code": "sleep 60", "timeout_ms": 1500}) as events:
+        same(events.wait("exit")["hint"], hint, "in the event")
+    c = d.post(f"/v1/sandboxes/{s}/contexts", {"runtime": "python3"}, 201)["id"]
+    run = f"/v1/sandboxes/{s}/contexts/{c}/run"
+    same(d.ok("POST", run, {"code": "import time; time.sleep(60)", "timeout_ms": 1500})["hint"], hint, "in a context")
+    same(d.ok("POST", run, {"code": "1"})["hint"], None, "in a context, without a limit")
+    same(d.ok("POST", "/v1/tools/execute_shell", {"command": "sleep 60", "timeout_ms": 1500})["hint"], hint, "of a tool")
+    same(Http(d).tool("execute_shell", command="sleep 60", timeout_ms=1500)["structuredContent"]["hint"], hint, "over MCP")
 
 
 @test(users=["root"])
@@ -216,10 +235,11 @@ def the_promised_deadline_is_kept(d):
 def statuses_of_limits_that_need_control_groups(d):
     r = check_result(d.exec("python3", "x = bytearray(200 << 20); print(len(x))", limits={"memory_bytes": 64 << 20}))
     same((r["status"], r["signal"]), ("memory_limit", 9), "memory")
+    same(r["hint"], "memory: 64 MiB reached; limits.memory_bytes, --memory", "the hint")
     r = check_result(d.exec("sh", "for i in 1 2 3 4 5 6 7 8; do sleep 5 & done; wait", limits={"processes": 4}))
-    same(r["status"], "process_limit", "processes")
+    same((r["status"], r["hint"]), ("process_limit", "processes: 4 reached; limits.processes, --processes"), "processes")
     r = check_result(d.exec("sh", "while :; do :; done", limits={"cpu_time_ms": 100}))
-    same(r["status"], "cpu_limit", "CPU time")
+    same((r["status"], r["hint"]), ("cpu_limit", "cpu-time: 100 ms reached; limits.cpu_time_ms, --cpu-time"), "CPU time")
     # The same in a sandbox that lives, which survives it.
     sandbox = d.sandbox(limits={"memory_bytes": 64 << 20, "processes": 16})
     r = d.exec("python3", "x = bytearray(200 << 20)", sandbox)

@@ -16,7 +16,7 @@ FIELDS = {
     "id": str, "sandbox": str, "runtime": str, "status": str, "exit_code": int, "signal": type(None),
     "timed_out": bool, "stdout": str, "stderr": str, "stdout_truncated": bool, "stderr_truncated": bool,
     "stdout_bytes": int, "stderr_bytes": int, "duration_ms": NUMBER, "usage": dict, "results": list,
-    "files": list, "violations": list, "isolation": dict, "cost": NUMBER,
+    "files": list, "violations": list, "isolation": dict, "hint": (str, type(None)), "cost": NUMBER,
 }
 
 
@@ -35,7 +35,7 @@ def every_field_is_there_with_its_type():
     same(plain, {
         "runtime": "python3", "status": "exited", "exit_code": 3, "signal": None, "timed_out": False,
         "stdout": "out\n", "stderr": "err\n", "stdout_truncated": False, "stderr_truncated": False,
-        "stdout_bytes": 4, "stderr_bytes": 4, "results": [], "files": [], "violations": [], "cost": 1.0,
+        "stdout_bytes": 4, "stderr_bytes": 4, "results": [], "files": [], "violations": [], "hint": None, "cost": 1.0,
     }, "the result")
 
 

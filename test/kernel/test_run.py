@@ -1,5 +1,6 @@
 """Running code and commands: what goes in, what comes out, and the exit status."""
 
+import json
 import os
 import random
 import shutil
@@ -252,13 +253,13 @@ for number in (signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV, signal.SIGUSR1, s
 @test
 def timeout_gives_124():
     r = run("--timeout", "300ms", "--grace", "100ms", "sh", "-c", "echo begun; sleep 10")
-    expect(in_time(r, 0.4), rc=124, out="begun\n", err="cella: timeout\n")
+    expect(in_time(r, 0.4), rc=124, out="begun\n", err="cella: timeout; timeout: 300 ms reached; limits.timeout_ms, --timeout\n")
 
 
 @test(users=["root"])
 def memory_limit_gives_137():
     r = run("--memory", "32M", "python3", "-c", "print('begun', flush=True); x = bytearray(200<<20)")
-    expect(r, rc=137, out="begun\n", err="cella: memory_limit\n")
+    expect(r, rc=137, out="begun\n", err="cella: memory_limit; memory: 32 MiB reached; limits.memory_bytes, --memory\n")
 
 
 @test
@@ -275,8 +276,12 @@ def known_runtime_that_is_not_installed_gives_125_and_says_how_to_get_it():
 
 
 @test
-def command_that_does_not_exist_gives_125():
-    refused(run("--", "no-such-program", "x"), 125, "command not found: no-such-program")
+def command_that_does_not_exist_gives_127():
+    for words in (["no-such-program", "x"], ["/no/such/program"], ["./missing"]):
+        refused(run("--", *words), 127, f"command not found: {words[0]}")
+    r = run("--json", "--", "no-such-program")
+    same((r.rc, json.loads(r.out)["error"]["kind"]), (127, "not_found"), "as JSON", r)
+    expect(run("sh", "-c", "no-such-program"), rc=127, out="", err=None)
 
 
 @test

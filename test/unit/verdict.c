@@ -1,5 +1,5 @@
 #include "engine/verdict.h"
-
+#include "engine/hint.h"
 #include "test.h"
 
 #define EXIT(n) ((n) << 8)
@@ -130,4 +130,58 @@ TEST(counters_of_a_sandbox_are_differences)
         verdict_count(&f, &before, 100, &now);
         CHECK(!f.counted);
         CHECK_INT(f.usage.cpu_us, 0); /* the counter was set back */
+}
+
+static struct cella_result hint_of(enum cella_status status, const struct cella_limits *limits)
+{
+        const struct verdict_facts f = facts(EXIT(1));
+        struct cella_result r = {.status = status, .exit_code = 1};
+        hint_set(&f, limits, &r);
+        return r;
+}
+
+TEST(a_hint_names_the_limit_its_value_and_what_raises_it)
+{
+        struct cella_limits limits;
+        cella_limits_default(&limits);
+        CHECK_STR(hint_of(CELLA_MEMORY_LIMIT, &limits).hint,
+                  "memory: 512 MiB reached; limits.memory_bytes, --memory");
+        CHECK_STR(hint_of(CELLA_TIMEOUT, &limits).hint,
+                  "timeout: 300 s reached; limits.timeout_ms, --timeout");
+        CHECK_STR(hint_of(CELLA_PROCESS_LIMIT, &limits).hint,
+                  "processes: 64 reached; limits.processes, --processes");
+        limits.memory_bytes = (5 << 20) + 1;
+        limits.timeout_ms = 1500;
+        CHECK_STR(hint_of(CELLA_MEMORY_LIMIT, &limits).hint,
+                  "memory: 5242881 bytes reached; limits.memory_bytes, --memory");
+        CHECK_STR(hint_of(CELLA_TIMEOUT, &limits).hint,
+                  "timeout: 1500 ms reached; limits.timeout_ms, --timeout");
+        CHECK_STR(hint_of(CELLA_EXITED, &limits).hint, "");
+        CHECK_STR(hint_of(CELLA_CANCELLED, &limits).hint, "");
+}
+
+TEST(a_refused_connection_gives_a_hint_if_the_code_failed)
+{
+        struct cella_violation v = {"network", "evil.example:443", "not in allowed_domains"};
+        struct cella_result r = {.status = CELLA_EXITED, .exit_code = 1, .violations = &v, .n_violations = 1};
+        const struct verdict_facts f = facts(EXIT(1));
+        struct cella_limits limits;
+        cella_limits_default(&limits);
+        hint_set(&f, &limits, &r);
+        CHECK_STR(r.hint, "network: evil.example:443 refused, not in allowed_domains; "
+                          "network.allowed_domains, --allow");
+        v.detail = "in blocked_domains";
+        hint_set(&f, &limits, &r);
+        CHECK_STR(r.hint,
+                  "network: evil.example:443 refused, in blocked_domains; network.blocked_domains, --block");
+        v.detail = "resolves to 10.0.0.1, which is private";
+        hint_set(&f, &limits, &r);
+        CHECK_STR(r.hint, "network: evil.example:443 refused, resolves to 10.0.0.1, which is private; "
+                          "network.allowed_private, --allow-private");
+        v.detail = "the proxy has exited"; /* no setting allows it */
+        hint_set(&f, &limits, &r);
+        CHECK_STR(r.hint, "network: evil.example:443 refused, the proxy has exited");
+        r.exit_code = 0;
+        hint_set(&f, &limits, &r);
+        CHECK_STR(r.hint, "");
 }

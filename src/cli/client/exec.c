@@ -206,10 +206,13 @@ static int exit_status(json_t *result)
 /* One line for a limit that ended the code: its output alone would not say. */
 static void tell_limit(json_t *result)
 {
-        char status[32];
+        char status[32], hint[256];
         text_safe(status, sizeof status, foreign_json_get_text(result, "status"));
-        if (strcmp(status, "exited") != 0 && strcmp(status, "signaled") != 0 && cli_stderr_ready())
-                fprintf(stderr, "cella: %s\n", status);
+        text_safe(hint, sizeof hint, foreign_json_get_text(result, "hint"));
+        const bool limited = strcmp(status, "exited") != 0 && strcmp(status, "signaled") != 0;
+        if ((!limited && !hint[0]) || !cli_stderr_ready())
+                return;
+        fprintf(stderr, "cella: %s%s%s\n", limited ? status : "hint: ", limited && hint[0] ? "; " : "", hint);
 }
 
 /* Where it was not let: its output alone need not say. */

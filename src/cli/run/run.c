@@ -306,6 +306,8 @@ static void tell(const struct cella_result *r, const struct cella_isolation *iso
                 fprintf(stderr, "%s %s", i ? "" : "; missing:", isolation->missing[i]);
         fputc('\n', stderr);
         tell_network(r);
+        if (r->hint[0])
+                fprintf(stderr, "cella: hint: %s\n", r->hint);
 }
 
 /* Prints what the output of the code does not show: the limit that ended it, and refused connections. */
@@ -318,7 +320,10 @@ static void tell_why(const struct cella_result *r)
                         reported++;
                 }
         if (r->status != CELLA_EXITED && r->status != CELLA_SIGNALED && r->status != CELLA_CANCELLED)
-                fprintf(stderr, "cella: %s\n", cella_status_name(r->status));
+                fprintf(stderr, "cella: %s%s%s\n", cella_status_name(r->status), r->hint[0] ? "; " : "",
+                        r->hint);
+        else if (r->hint[0])
+                fprintf(stderr, "cella: hint: %s\n", r->hint);
 }
 
 /* Prints the result in the form of the HTTP API. */
@@ -413,7 +418,7 @@ static int run_main(const struct cli_command *self, int argc, char **argv)
         }
         if (o.json)
                 cli_print_error(&err);
-        return cli_fail(&err, !o.understood || err.kind == CELLA_INVALID_REQUEST ? EXIT_USAGE : EXIT_CELLA);
+        return cli_fail(&err, o.understood ? cli_error_status(&err) : EXIT_USAGE);
 }
 
 const struct cli_command cli_run = {
@@ -422,7 +427,8 @@ const struct cli_command cli_run = {
                  "                 --image NAME",
         .text = "The exit status is that of the code; 124 after a timeout, 137 if it was killed because of "
                 "its\n"
-                "memory limit, 125 if Cella itself failed, 2 after a usage error.",
+                "memory limit, 127 if the command does not exist, 125 if Cella itself failed, 2 after a "
+                "usage\nerror.",
         .options = options,
         .n_options = ARRAY_LEN(options),
         .takes_limits = true,

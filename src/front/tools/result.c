@@ -74,6 +74,8 @@ const struct field *result_fields(void)
                 {"violations", FIELD_ARRAY, FIELD_REQUIRED, .item = &violation_item,
                  .help = "What the sandbox refused."},
                 {"isolation", FIELD_OBJECT, FIELD_REQUIRED, .fields = isolation},
+                {"hint", FIELD_STRING, FIELD_REQUIRED | FIELD_NULLABLE,
+                 .help = "If a limit or a refusal ended it: which one, and what raises it."},
                 {"cost", FIELD_NUMBER, FIELD_REQUIRED},
                 {0}};
         return fields;
