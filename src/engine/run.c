@@ -213,6 +213,11 @@ static void hear_init(struct run *r)
                 violation_set(&v, VIOLATION_SYSCALL, refused.target, sizeof refused.target, refused.detail,
                               sizeof refused.detail);
                 note(r, &v);
+        } else if (m.type == INIT_UNREACHED && m.len == 0) {
+                struct violation v;
+                violation_of_no_network(&v);
+                if (!r->outlet)
+                        note(r, &v);
         } else {
                 /* init sends nothing else now: the sender is not our init. */
                 end(r, END_BY_ITSELF);

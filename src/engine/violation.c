@@ -65,6 +65,12 @@ unsigned violations_of_limits(const struct verdict_facts *facts, const struct ce
         return n;
 }
 
+void violation_of_no_network(struct violation *ret)
+{
+        say(ret, "any address", "no network in tier 'restricted'");
+        ret->kind = VIOLATION_NETWORK;
+}
+
 void violation_of_more(struct violation *ret, uint64_t more)
 {
         say(ret, "violations", "%llu more are not listed", (unsigned long long)more);

@@ -24,6 +24,9 @@ bool violation_same(const struct violation *a, const struct violation *b);
 unsigned violations_of_limits(const struct verdict_facts *facts, const struct cella_limits *limits,
                               enum cella_status status, struct violation ret[VIOLATIONS_OF_LIMITS]);
 
+/* Sets the violation for INIT_UNREACHED. */
+void violation_of_no_network(struct violation *ret);
+
 /* Sets the last entry of a list that omits `more` violations. */
 void violation_of_more(struct violation *ret, uint64_t more);
 

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "init/attach.h"
+#include "init/attempts.h"
 #include "init/init.h"
 #include "init/operate.h"
 #include "init/refused.h"
@@ -58,6 +59,7 @@ static void handle(const struct message *message)
                 break;
         case INIT_SPAWN:
                 refused_forget();
+                attempts_begin();
                 r = spawn(message, request);
                 if (r < 0)
                         reply_failed(message->tag, CELLA_NOT_FOUND, r, "cannot start the command");

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "init/attach.h"
+#include "init/attempts.h"
 #include "init/init.h"
 #include "init/refused.h"
 #include "init/strangers.h"
@@ -175,6 +176,9 @@ static void report(struct task *task)
         if (task->lists)
                 exited.none_added = list_none(task->tag, tasks_count() > 1);
         fill_disk(&exited);
+        /* Code that copes with having no network needs no explanation. */
+        if (task->kind != TASK_OPERATION && task->status != 0 && attempts_made())
+                reply(INIT_UNREACHED, 0, NULL, 0);
         reply(INIT_EXITED, task->tag, &exited, sizeof exited);
 }
 

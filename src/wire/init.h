@@ -61,6 +61,8 @@ enum init_reply {
         INIT_REFUSED, /* struct init_refused: the filter refused a system call that is worth reporting.  At
                          most INIT_REFUSED_MAX different ones after each INIT_SPAWN, each once, before its
                          INIT_EXITED.  With several commands, it cannot be attributed to one of them */
+        INIT_UNREACHED, /* nothing: before the INIT_EXITED of a command that failed.  Something in the sandbox
+                           tried to reach an address outside, and there is no network */
 };
 
 #define INIT_REFUSED_MAX 32u

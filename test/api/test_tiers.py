@@ -678,3 +678,32 @@ def the_command_line_sets_and_shows_the_network():
         same(d.get("/v1/settings")["network"]["bytes_per_execution"], 10 << 20, "a size")
         r = cella("settings", "set", "network.allowed_domains", "*", rc=2)
         ensure("network.allowed_domains[0]" in r.err, f"a pattern that is none: {r.err!r}")
+
+
+NONE = [{"kind": "network", "target": "any address", "detail": "no network in tier 'restricted'"}]
+REACHES = "import socket\nsocket.create_connection(('192.0.2.1', 80), 5)"
+
+
+@test
+def an_attempt_in_tier_restricted_is_a_violation_with_a_hint(d, s):
+    copes = REACHES.replace("socket.create", "try: socket.create") + "\nexcept OSError: pass"
+    for where in ({}, {"session": "s"}, {"sandbox": s}):
+        for runtime, code in (("python3", REACHES), ("sh", "python3 -c \"import socket; socket.getaddrinfo('example.org', 80)\"")):
+            r = d.exec(runtime, code, **where)
+            same((r["exit_code"], r["violations"]), (1, NONE), f"{runtime} in {where}", r)
+            ensure("network.tier" in r["hint"] and "network.allowed_domains" in r["hint"], "the hint", r)
+            same(d.get(f"/v1/executions/{r['id']}")["violations"], NONE, "in the log")
+        # An attempt that did no harm is not blamed on the next command of the same sandbox.
+        for code, exit_code in ((copes, 0), ("raise SystemExit(3)", 3)):
+            r = d.exec("python3", code, **where)
+            same((r["exit_code"], r["violations"], r["hint"]), (exit_code, [], None), f"{code} in {where}", r)
+    with d.events("POST", "/v1/exec", {"runtime": "python3", "code": REACHES}) as events:
+        same(events.wait("violation"), NONE[0], "in the stream")
+    r = d.ok("POST", "/v1/tools/execute_shell", {"command": f'python3 -c "{REACHES.replace(chr(10), ";")}"'})
+    same((r["violations"], r["hint"][:8]), (NONE, "network:"), "of a tool")
+
+
+@test(settings={"mode": "off"})
+def counters_of_the_host_are_not_the_codes(d):
+    r = d.exec("python3", "import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', 9)); raise SystemExit(1)")
+    same((r["exit_code"], r["violations"]), (1, []), "on the host", r)

@@ -496,3 +496,26 @@ def private_addresses_need_an_exception():
         r = cella(("run", "--network", "elevated", "--block", "ok.example", "python3", "-c", code.replace("private.", "ok.")))
         ensure(r.rc != 0 and "403" in r.err, "blocked, in tier elevated", r)
         same({e["host"] for e in net.seen("http")}, {"private.example"}, "what arrived")
+
+
+NONE = [{"kind": "network", "target": "any address", "detail": "no network in tier 'restricted'"}]
+ATTEMPTS = ("socket.create_connection(('192.0.2.1', 80), 5)", "socket.getaddrinfo('example.org', 80)", "socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('192.0.2.1', 9))")
+
+
+@test
+def an_attempt_without_a_network_is_a_violation_with_a_hint():
+    for code in ATTEMPTS:
+        result, r = run_json("python3", "-c", f"import socket; {code}")
+        same((r.rc, result["violations"]), (1, NONE), code, r)
+        ensure("no network" in result["hint"] and "network.tier" in result["hint"] and "--network" in result["hint"], f"the hint: {result['hint']}", r)
+        result, r = run_json("python3", "-c", f"import socket\ntry: {code}\nexcept OSError: pass")
+        same((r.rc, result["violations"], result["hint"]), (0, [], None), f"code that copes with it: {code}", r)
+    r = run("python3", "-c", f"import socket; {ATTEMPTS[0]}")
+    ensure("cella: refused: network any address: no network" in r.err and "cella: hint: network: " in r.err, "standard error", r)
+
+
+@test
+def loopback_is_no_attempt():
+    for code in ("socket.create_connection(('127.0.0.1', 9), 5)", "socket.create_connection(('localhost', 9), 5)", "sys.exit(1)"):
+        result, r = run_json("python3", "-c", f"import socket, sys; {code}")
+        same((r.rc, result["violations"], result["hint"]), (1, [], None), code, r)

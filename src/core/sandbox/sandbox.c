@@ -293,6 +293,11 @@ static void on_untagged_message(void *context, const struct message *message, co
                 on_ready(sb, data);
         } else if (m.type == INIT_REFUSED && m.len == sizeof(struct init_refused) && sb->ready) {
                 hear_refused(sb, data);
+        } else if (m.type == INIT_UNREACHED && m.len == 0 && sb->ready) {
+                struct violation v;
+                violation_of_no_network(&v);
+                if (!sandbox_has_network(sb) && !sb->direct) /* on the host, the counters are the host's */
+                        violation_tell(&sb->observers, &v);
         } else if (m.type == INIT_FAILED && m.len == sizeof(struct cella_err) && !sb->ready) {
                 struct cella_err err;
                 memcpy(&err, data, sizeof err);
