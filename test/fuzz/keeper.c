@@ -41,6 +41,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
                 must(rule->size == len && rule->type == packet->type && rule->handle != NULL);
                 if (rule->type == KEEPER_MAKE)
                         check_make(&packet->make);
+                if (rule->type == KEEPER_CHECK_ROOT)
+                        must(packet->root.root[0] == '/' &&
+                             memchr(packet->root.root, '\0', sizeof packet->root.root));
         }
         free(packet);
         return 0;
