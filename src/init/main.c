@@ -84,6 +84,12 @@ static void handle(const struct message *message)
         case INIT_FORGET:
                 refused_forget();
                 break;
+        case INIT_ATTEMPTS:
+                if (attempts_made() && message->tag != 0)
+                        reply(INIT_UNREACHED, 0, NULL, 0);
+                if (message->tag != 0)
+                        reply(INIT_DONE, message->tag, NULL, 0);
+                break;
         default:
                 reply_failed(message->tag, CELLA_INTERNAL, r, "unknown request");
         }

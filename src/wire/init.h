@@ -38,8 +38,11 @@ enum init_request {
         /* struct init_operate, strings; descriptor: the operation's data.  INIT_EXITED with an errno as
          * exit code, or 0; INIT_FAILED if it could not be started. */
         INIT_OPERATE,
-        INIT_FORGET, /* report refused calls again that were reported already, as after INIT_SPAWN: for new
-                        code in an existing process.  No reply */
+        INIT_FORGET,   /* report refused calls again that were reported already, as after INIT_SPAWN: for new
+                          code in an existing process.  No reply */
+        INIT_ATTEMPTS, /* INIT_UNREACHED, if something tried to use the network since the last INIT_SPAWN or
+                          INIT_ATTEMPTS and there is none; then INIT_DONE.  For code that failed in an
+                          existing process.  Tag 0, for code that did not fail: no reply */
         INIT_JOIN, /* struct init_join: instead of all requests up to INIT_GO, for an init in a container that
                       another program has created.  Descriptors: none, or those of INIT_NETWORK, which init
                       sends back.  INIT_READY or INIT_FAILED */
@@ -61,8 +64,9 @@ enum init_reply {
         INIT_REFUSED, /* struct init_refused: the filter refused a system call that is worth reporting.  At
                          most INIT_REFUSED_MAX different ones after each INIT_SPAWN, each once, before its
                          INIT_EXITED.  With several commands, it cannot be attributed to one of them */
-        INIT_UNREACHED, /* nothing: before the INIT_EXITED of a command that failed.  Something in the sandbox
-                           tried to reach an address outside, and there is no network */
+        INIT_UNREACHED, /* nothing: before the INIT_EXITED of a command that failed, or the INIT_DONE of
+                           INIT_ATTEMPTS.  Something in the sandbox tried to reach an address outside, and
+                           there is no network */
 };
 
 #define INIT_REFUSED_MAX 32u

@@ -703,6 +703,25 @@ def an_attempt_in_tier_restricted_is_a_violation_with_a_hint(d, s):
     same((r["violations"], r["hint"][:8]), (NONE, "network:"), "of a tool")
 
 
+@test
+def an_attempt_of_a_run_in_a_context_is_a_violation_with_a_hint(d, s):
+    copes = REACHES.replace("socket.create", "try: socket.create") + "\nexcept OSError: pass"
+    c = d.post(f"/v1/sandboxes/{s}/contexts", {"runtime": "python3"}, 201)["id"]
+    run = f"/v1/sandboxes/{s}/contexts/{c}/run"
+    for _ in range(3):
+        r = d.ok("POST", run, {"code": REACHES})
+        same((r["error"]["name"], r["violations"]), ("OSError", NONE), "an attempt", r)
+        ensure("network.tier" in r["hint"], "the hint", r)
+        for code, name in ((copes, None), ("1 / 0", "ZeroDivisionError")):
+            r = d.ok("POST", run, {"code": code})
+            same((r["error"] and r["error"]["name"], r["violations"], r["hint"]), (name, [], None), code, r)
+    r = d.ok("POST", "/v1/tools/execute_python", {"code": REACHES})
+    same((r["violations"], r["hint"][:8]), (NONE, "network:"), "execute_python")
+    # The context dies with its run.
+    r = d.ok("POST", run, {"code": copes + "\nimport os; os.kill(os.getpid(), 9)"})
+    same((r["status"], r["violations"]), ("signaled", NONE), "a death", r)
+
+
 @test(settings={"mode": "off"})
 def counters_of_the_host_are_not_the_codes(d):
     r = d.exec("python3", "import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', 9)); raise SystemExit(1)")

@@ -14,8 +14,15 @@ void context_run_frame(struct context_run *run, enum driver_word word, char *bod
 void context_run_output(struct context_run *run, enum cella_stream stream, const char *data, size_t len);
 void context_run_signalled(struct context_run *run);
 void context_run_due(struct context_run *run, int timer); /* an enum deadline_timer or context_timer */
+void context_run_answered(struct context_run *run);       /* by init, or it was not asked: see below */
 void context_run_died(struct context_run *run, const struct init_exited *exited);
 void context_run_lost(struct context_run *run, const struct core_sandbox *sandbox);
+
+/* attempts.c */
+/* If the run failed in a sandbox without a network, asks init whether it tried to use one, and returns true:
+ * then context_run_answered() follows. */
+bool context_run_ask(struct context_run *run);
+void context_run_ask_no_more(struct context_run *run); /* drops the answer, if one is awaited */
 
 /* result.c */
 struct audit_begin context_run_log(const struct context_run *run);

@@ -115,6 +115,14 @@ static void stop_timers(struct context_run *run)
         timers_update(&run->context->timers);
 }
 
+void context_run_answered(struct context_run *run)
+{
+        struct core_sandbox *sb = run->context->task.sandbox;
+        context_run_ask_no_more(run);
+        if (!sb || !sb->counted || sandbox_count(sb, on_counted, run) < 0)
+                finish(run);
+}
+
 static void over(struct context_run *run)
 {
         struct context *c = run->context;
@@ -127,9 +135,8 @@ static void over(struct context_run *run)
         stop_timers(run);
         driver_wait(c->driver, false);
         egress_end(&sb->egress, &run->observer);
-        if (sb->counted && sandbox_count(sb, on_counted, run) == 0)
-                return;
-        finish(run);
+        if (!context_run_ask(run))
+                context_run_answered(run);
 }
 
 /* Adds the reason to the result, for clients that do not query the context. */
@@ -170,6 +177,7 @@ void context_run_lost(struct context_run *run, const struct core_sandbox *sb)
         if (run->phase < RUN_ENDED)
                 set_phase(run, RUN_ENDED);
         context_run_count(run, &sb->counters);
+        context_run_ask_no_more(run);
         /* Waits for nothing: the context may be freed next, and the run must not outlive it. */
         egress_forget(&run->observer);
         scan_job_cancel(run->scan);
@@ -396,6 +404,9 @@ void context_run_due(struct context_run *run, int timer)
                 if (c->task.sandbox)
                         sandbox_count(c->task.sandbox, on_cpu, run);
                 break;
+        case TIMER_ANSWER:
+                context_run_answered(run);
+                break;
         case TIMER_INTERRUPT:
                 if (run->phase == RUN_RUNNING)
                         interrupt(run);
@@ -472,8 +483,7 @@ static int start(struct context_run *run, struct cella_err *err)
         if (sb->counted)
                 sandbox_count(sb, on_before, run);
         observer_watch(&run->observer, &sb->observers);
-        /* init reports each refused call once after a spawn; this resets the list, because a run is not a
-         * spawn. */
+        /* init reports each refused call once after a spawn, which a run is not: this resets the list. */
         channel_send(sb->channel, INIT_FORGET, 0, NULL, 0, NULL, 0, NULL, 0);
         egress_begin(&sb->egress, &run->observer);
         run->audit_slot = audit_begin(run->core->audit, &begin);
