@@ -204,6 +204,8 @@ static void show(struct json *j, const struct cella_result *r, const struct resu
                 show_values(j, run);
         show_files(j, r);
         show_violations(j, r);
+        if (r->hint[0])
+                json_put_string(j, "hint", r->hint);
         json_put_close(j, '}');
 }
 
