@@ -146,7 +146,7 @@ def whole_directories_are_not_removed(d):
 def bad_values_of_block_change_nothing(d):
     before = d.get("/v1/settings")
     for block, field in (({"severity": "info"}, "severity"), ({"severity": 3}, "severity"), ({"severity": None, "categories": ["disk"]}, "categories"), ({"categories": "files"}, "categories"),
-                         ({"categories": [1]}, "categories"), ({"categories": ["files"] * 17}, "categories"), ({"category": []}, "category"), ([], "block"), ("high", "block")):  # fmt: skip
+                         ({"categories": [1]}, "categories"), ({"categories": ["files"] * 17}, "categories"), ({"category": []}, "block"), ([], "block"), ("high", "block")):  # fmt: skip
         d.refused("invalid_request", "PATCH", "/v1/settings", {"scan": {"block": block}}, f"scan.block{'' if field == 'block' else '.' + field}")
     same(d.get("/v1/settings"), before, "the settings")
 
