@@ -282,13 +282,13 @@ test("without room for long the page gives up and shows the reason", async (t) =
 });
 
 test("a missing network and a limit that ended the code are shown with what raises them", async (t) => {
-    const daemon = await t.newDaemon({limits: {timeout_ms: 3000}, pools: []});
+    const daemon = await t.newDaemon({limits: {timeout_ms: 11000}, pools: []});
     const page = await t.page("/", {daemon});
     const hint = () => page.locator(".try-shown .hint").last().innerText();
     await run(page, "import socket\nsocket.create_connection(('192.0.2.1', 80), 1)");
     ensure((await hint()).includes("network.tier"), "the hint about the network");
     await run(page, "import time\ntime.sleep(60)");
-    ensure((await hint()).includes("timeout: 3 s reached; limits.timeout_ms"), "the hint about the time");
+    ensure((await hint()).includes("timeout: 11 s reached; limits.timeout_ms"), "the hint about the time");
 });
 
 test("a missing interpreter and code that the scanner refuses are shown with their hints", async (t) => {
