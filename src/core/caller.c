@@ -63,6 +63,17 @@ void caller_owner(struct caller *ret)
         *ret = (struct caller){.owner = true, .capabilities = ~0u, .tier_max = TIER_ELEVATED};
 }
 
+void caller_set_agent(struct caller *caller, const char *name)
+{
+        static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+        if (caller->agent[0])
+                return;
+        strncpy(caller->agent, name ? name : "", sizeof caller->agent - 1);
+        for (char *c = caller->agent; *c; c++)
+                if (!strchr(letters, *c) || (*c == '.' && c == caller->agent))
+                        *c = '-';
+}
+
 void caller_from_key(const json_t *key, struct caller *ret)
 {
         size_t i;
@@ -79,6 +90,7 @@ void caller_from_key(const json_t *key, struct caller *ret)
         }
         if (json_is_string(tier))
                 ret->tier_max = (enum tier)tier_from_word(json_string_value(tier));
+        caller_set_agent(ret, ret->name);
         limits_overlay(json_object_get(key, "limits"), &ret->limits_max, NULL);
         ret->sandboxes_max = (uint32_t)json_integer_value(json_object_get(key, "sandboxes_max"));
 }

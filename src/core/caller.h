@@ -29,7 +29,14 @@ struct caller {
         enum tier tier_max;
         struct cella_limits limits_max; /* 0: no limit of the key */
         uint32_t sandboxes_max;         /* 0: no limit of the key */
+        /* Names for requests that give none, where the scope or the workspace needs one; "": none.  A front
+         * end with connections sets the session.  The agent is the key, or the client of a front end. */
+        char session[129], agent[64];
 };
+
+/* Sets the agent of requests that name none, if the caller has none yet.  Characters that cannot be in the
+ * name of a workspace become '-'. */
+void caller_set_agent(struct caller *caller, const char *name);
 
 /* Returns the fields of a key, for POST /v1/keys. */
 const struct field *key_fields(void);

@@ -51,6 +51,8 @@ struct core_hooks {
         bool (*free_pooled)(struct core *core, unsigned wanted);
         /* Returns how many active executions started after since_us; counts at most max. */
         unsigned (*executions_since)(const struct core *core, int64_t since_us, unsigned max);
+        /* The sandbox ends and will be made again: contexts must be removed. */
+        void (*on_sandbox_renewed)(struct core_sandbox *sandbox);
 };
 
 struct core {

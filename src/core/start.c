@@ -65,7 +65,8 @@ static void on_sandbox_gone(struct core_sandbox *sb)
         pool_sandbox_gone(sb);
 }
 
-static const struct core_hooks hooks = {on_sandbox_gone, pools_give_way, executions_since};
+static const struct core_hooks hooks = {on_sandbox_gone, pools_give_way, executions_since,
+                                        context_remove_all};
 
 static void on_cleanup(uv_timer_t *timer)
 {

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import socket
 import statistics
 import threading
@@ -617,3 +618,52 @@ def the_daemon_stops_during_a_call(d):
     with contextlib.suppress(OSError):
         r.read()
     connection.close()
+
+
+# The settings apply to calls.
+
+
+@test(settings={"scope": "session"})
+def a_connection_is_a_session(d):
+    one, other = Http(d), Http(d)
+    one.tool("execute_shell", command="echo x > f")
+    r = one.tool("execute_python", code="print(open('f').read())", context="c")["structuredContent"]
+    same(r["stdout"], "x\n\n", "the same sandbox in another tool")
+    same([e["name"] for e in one.tool("list_files")["structuredContent"]["entries"]], ["f"], "the tools for files")
+    one.tool("write_file", path="g", content="y")
+    same(one.tool("execute_shell", command="cat f g")["structuredContent"]["stdout"], "x\ny", "a file that was written")
+    same(other.tool("execute_shell", command="ls")["structuredContent"]["stdout"], "", "another connection")
+    same(one.tool("sandbox.exec", runtime="sh", code="ls")["structuredContent"]["stdout"], "", "sandbox.exec has a fresh one")
+    fails(Modern(d), "execute_shell", "session is required with scope 'session'", command="ls")
+    names = {s["session"] for s in d.get("/v1/sandboxes")["sandboxes"]}
+    same(names, {one.session, other.session}, "sessions")
+    one.close()
+    until(lambda: {s["session"] for s in d.get("/v1/sandboxes")["sandboxes"]} == {other.session}, 20, "the end of its sandbox")
+
+
+@test(settings={"scope": "agent"})
+def the_agent_is_the_request_the_key_or_the_client(d):
+    key = d.new_key(name="the crew/1")["key"]
+    for c, agent in ((Http(d, unix=True), "test"), (Modern(d, unix=True), "test"), (Http(d, key=key), "the-crew-1")):
+        s = c.tool("execute_shell", command="echo >> f; wc -l < f")["structuredContent"]["sandbox"]
+        same(d.get(f"/v1/sandboxes/{s}", unix=True)["agent"], agent, "agent")
+        s = c.tool("execute_shell", command="ls", agent="robot")["structuredContent"]["sandbox"]
+        same(d.get(f"/v1/sandboxes/{s}", unix=True)["agent"], "robot", "the agent of the request")
+    same(Http(d, unix=True).tool("execute_shell", command="wc -l < f")["structuredContent"]["stdout"], "2\n", "both revisions have one sandbox")
+    d.refused("invalid_request", "POST", "/v1/exec", {"runtime": "sh", "code": "ls"}, "agent is required with scope 'agent'", unix=True)
+
+
+@test
+def the_workspace_of_the_agent_is_there_for_tools(d):
+    root = support.here("agents")
+    os.makedirs(os.path.join(root, "test"))
+    support.write(os.path.join(root, "test", "data.csv"), "1,2\n")
+    d.ok("PATCH", "/v1/settings", {"workspace_root": root, "workspace": "ro"})
+    for c in both(d):
+        same(c.tool("execute_shell", command="cat data.csv")["structuredContent"]["stdout"], "1,2\n", "the shell")
+        same(c.tool("execute_python", code="print(open('data.csv').read(), end='')")["structuredContent"]["stdout"], "1,2\n", "python")
+        same(c.tool("execute_shell", command="echo 3 > data.csv")["structuredContent"]["exit_code"], 1, "it is read-only")
+        same(c.tool("sandbox.exec", runtime="sh", code="ls")["structuredContent"]["stdout"], "", "sandbox.exec has none")
+    d.ok("PATCH", "/v1/settings", {"workspace": "rw"})
+    c.tool("execute_python", code="open('out', 'w').write('z')")
+    same(support.read(os.path.join(root, "test", "out")), "z", "the file on the host")

@@ -187,3 +187,33 @@ def secrets_and_streams_work_on_the_host(d):
     with d.events("POST", "/v1/exec", body) as events:
         text, end = events.text()
     same((text, where(end)), ("***\nin", "host"), "events")
+
+
+@test
+def tools_follow_the_mode(d):
+    may_not = d.new_key(capabilities=["sandbox.exec", "sandbox.manage"])["key"]
+    wanted = {"all": ("native", "native"), "selective": ("host", "native"), "off": ("host", "host")}
+    for word, places in wanted.items():
+        mode(d, word)
+        for code, place in zip((HARMLESS, RISKY), places):
+            r = d.post("/v1/tools/execute_python", {"code": code}, unix=True)
+            same((where(r), r["status"], r["exit_code"]), (place, "exited", 0), f"{word}: {code}")
+            if place == "host":
+                d.refused("access_denied", "POST", "/v1/tools/execute_python", {"code": code}, "access denied: host.exec", key=may_not)
+    r = d.post("/v1/tools/execute_python", {"code": "import os\nprint(open('given').read(), len(os.listdir('/etc')))\n6*7", "files": {"given": "x"}}, unix=True)
+    same((r["stdout"], r["results"][0]["data"]), (f"x {len(os.listdir('/etc'))}\n", "42"), "the host's files, and the value")
+    same(where(d.post("/v1/tools/execute_python", {"code": "1", "context": "c"}, unix=True)), "native", "a context")
+    r = d.post("/v1/tools/sandbox.exec", {"runtime": "sh", "code": "ls /; ls /workspace"}, key=may_not)
+    ensure(r["exit_code"] == 0 and "home" not in r["stdout"].split(), "sandbox.exec is always in a sandbox", str(r))
+    until(lambda: not [s for s in d.get("/v1/sandboxes", unix=True)["sandboxes"] if s["session"] != "c"], 20, "sandboxes of calls are gone")
+    mode(d, "selective")
+    r = d.post("/v1/tools/execute_python", {"code": "import m", "files": {"m.py": RISKY}}, unix=True)
+    same((where(r), r["isolation"]["reason"]), ("native", "sandbox: files"), "files could bring other code")
+    long = d.post("/v1/tools/execute_python", {"code": "x = 1\n" * 1300 + "import subprocess"}, unix=True)
+    same((where(long), long["isolation"]["reason"]), ("native", "sandbox: controls_processes"), "code that a worker scans")
+
+
+@test(settings={"mode": "off", "scope": "shared"})
+def the_scope_of_the_settings_needs_no_sandbox_in_mode_off(d):
+    same(where(run(d, HARMLESS)), "host", "without a name")
+    same(where(run(d, HARMLESS, session="s")), "native", "with one")

@@ -305,8 +305,10 @@ def the_scope_of_the_settings_is_the_default(d):
     a, b = d.exec("sh", "echo x > f"), d.exec("sh", "cat f", session="other")
     same((b["stdout"], a["sandbox"]), ("x\n", b["sandbox"]), "shared")
     d.ok("PATCH", "/v1/settings", {"scope": "session"})
-    c = d.exec("sh", "ls", scope="execution")
-    ensure(c["sandbox"] != a["sandbox"], "a fresh one, if it is asked for")
+    for path, body in (("/v1/exec", {"runtime": "sh", "code": "ls"}), ("/v1/exec", {"runtime": "sh", "code": "ls", "scope": "session"}),
+                       ("/v1/tools/execute_shell", {"command": "ls"}), ("/v1/tools/execute_python", {"code": "1"}), ("/v1/tools/list_files", {})):  # fmt: skip
+        d.refused("invalid_request", "POST", path, body, "session is required with scope 'session'")
+    ensure(d.exec("sh", "ls", scope="execution")["sandbox"] != a["sandbox"], "a fresh one")
     same(d.exec("sh", "ls", session="s")["sandbox"], d.exec("sh", "ls", session="s")["sandbox"], "a session's")
 
 
@@ -320,9 +322,12 @@ def a_scope_without_its_name_is_the_same_error_wherever_it_comes_from(d):
             same(asked.json()["error"]["message"], default.json()["error"]["message"], "messages")
             ensure("setting scope" in default.json()["error"]["hint"], "where it comes from", default)
             same(d.exec("sh", "echo x", **{scope: "n"})["stdout"], "x\n", "with its name")
-            # Tools without such an argument have a sandbox of their own.
+            for name, body in (("execute_python", {"code": "6*7"}), ("execute_shell", {"command": "true"}), ("list_files", {})):
+                tool = d.refused("invalid_request", "POST", f"/v1/tools/{name}", {**body, **more}, f"{scope} is required")
+                same(asked.json()["error"]["message"], tool.json()["error"]["message"], name)
+            same(d.ok("POST", "/v1/tools/execute_python", {"code": "6*7", scope: "n"})["results"][0]["data"], "42", "execute_python")
+            # sandbox.exec always has a sandbox of its own.
             same(d.ok("POST", "/v1/tools/sandbox.exec", {"runtime": "sh", "code": "echo x"})["stdout"], "x\n", "sandbox.exec")
-            same(d.ok("POST", "/v1/tools/execute_python", {"code": "6*7", "session": "t"})["results"][0]["data"], "42", "execute_python")
             d.ok("PATCH", "/v1/settings", {"scope": "execution"})
 
 
@@ -547,3 +552,41 @@ def a_sandbox_that_is_being_ended_can_be_looked_at(d):
     finally:
         os.kill(d.process.pid, signal.SIGCONT)
     same(d.exec("sh", "echo y", session="s")["stdout"], "y\n", "what runs in it then")
+
+
+# Settings that change while a session exists.
+
+
+@test
+def a_session_survives_changed_settings(d):
+    root = workspace_root(d)
+    d.ok("PATCH", "/v1/settings", {"workspace": "rw"})
+    one = d.exec("sh", "echo x > f", session="s", agent="robot")
+    same(d.exec("sh", "cat f", session="s")["stdout"], "x\n", "a request without the agent")
+    d.ok("PATCH", "/v1/settings", {"workspace": "ro"})
+    two = d.exec("sh", "cat f; echo y > f", session="s", agent="robot")
+    same((two["sandbox"], two["stdout"], two["exit_code"] != 0), (one["sandbox"], "x\n", True), "read-only now")
+    ensure("made again" in two["isolation"]["reason"] and "workspace" in two["isolation"]["reason"], "the result says so", str(two["isolation"]))
+    ensure("reason" not in d.exec("sh", "true", session="s", agent="robot")["isolation"], "only once")
+    same(support.read(os.path.join(root, "robot", "f")), "x\n", "the file on the host")
+    d.ok("PATCH", "/v1/settings", {"workspace": "none"})
+    three = d.exec("sh", "ls; echo own > g", session="s", agent="robot")
+    same((three["stdout"], three["exit_code"]), ("", 0), "access that was withdrawn")
+    d.ok("PATCH", "/v1/settings", {"workspace": "rw"})
+    same(d.exec("sh", "cat g", session="s", agent="robot")["stdout"], "own\n", "the session keeps its own files")
+    d.refused("invalid_request", "POST", "/v1/exec", {"runtime": "sh", "code": "ls", "session": "s", "agent": "robot", "workspace": "rw"}, "workspace must be 'none'")
+
+
+@test
+def a_session_that_runs_code_is_not_made_again(d):
+    workspace_root(d)
+    d.ok("PATCH", "/v1/settings", {"workspace": "rw"})
+    d.exec("sh", "echo x > f", session="s", agent="robot")
+    s = d.get("/v1/sandboxes")["sandboxes"][0]["id"]
+    p = d.post(f"/v1/sandboxes/{s}/processes", {"runtime": "sh", "code": "sleep 600"}, 201)
+    d.ok("PATCH", "/v1/settings", {"workspace": "ro"})
+    same(d.exec("sh", "echo y > f; echo $?", session="s", agent="robot")["stdout"], "0\n", "while a process runs")
+    d.post(f"/v1/sandboxes/{s}/processes/{p['pid']}/signal", {"signal": "KILL"})
+    support.until(lambda: d.get("/v1/sandboxes")["sandboxes"][0]["processes"] == 0, 20, "the end of the process")
+    r = d.exec("sh", "cat f; echo z > f", session="s", agent="robot")
+    same((r["stdout"], r["exit_code"] != 0), ("y\n", True), "afterwards")

@@ -419,8 +419,8 @@ static int start_driver(struct driver *d, struct cella_err *err)
         static const char *const restored[] = {"python3", "-c", "", NULL};
         struct waiting_how how;
         const char *own = runtime_program(sb->core, d->runtime, sb->image_name);
-        const bool template =
-                programs[program].templated && !own && pool_template(sb->core, sb->image, d->runtime, &how);
+        const bool template = programs[program].templated && !own && !sb->direct &&
+                              pool_template(sb->core, sb->image, d->runtime, &how);
         const struct cella_command command = {.runtime = template ? NULL : d->runtime,
                                               .program = own,
                                               .argv = template ? restored : NULL,
@@ -430,6 +430,7 @@ static int start_driver(struct driver *d, struct cella_err *err)
                                               .stdin_fd = -1,
                                               .cancel_fd = -1};
         const struct command_place place = {.foreign_home = sb->workspace != WORKSPACE_NONE,
+                                            .direct = sb->direct,
                                             .network = sb->network.tier != TIER_RESTRICTED,
                                             .image = used_image_get(sb->image)};
         AUTO(command_form_done) struct command_form form = {0};

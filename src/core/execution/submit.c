@@ -38,6 +38,8 @@ static void submission_execute(struct submission *s)
         struct cella_err err = {0};
         int r = sb ? 0 : submission_find_sandbox(s, &sb, &err);
         if (r == 0)
+                exec_request_take_note(&s->request, sb);
+        if (r == 0)
                 r = exec_request_limits(&s->request, sb, &limits, &err);
         if (r == 0)
                 r = execution_new(s->core, s->caller, sb, &s->request, &limits, s->kind, s->execution_events,

@@ -40,6 +40,9 @@ struct exec_request {
         bool base64, kill_on_output_limit, detach, list_files;
         const char *session, *agent;
         int scope;     /* enum sandbox_scope; -1: not given */
+        bool isolated; /* never on the host, whatever the mode is */
+        bool lasting;  /* its sandbox is not ended with the first execution */
+        bool renewed;  /* its sandbox was made again for changed settings; `reason` says which */
         int workspace; /* enum workspace_access; -1: not given */
         const json_t *limits;
         uint64_t timeout_ms;   /* 0: not given */
@@ -68,7 +71,7 @@ void exec_request_done(struct exec_request *request);
  * exec_request_choose() decides. */
 int exec_request_admit(struct core *core, const struct caller *caller, struct exec_request *request, bool own,
                        struct cella_err *err);
-/* Decides between host and sandbox, by the mode. */
+/* Decides between host and sandbox, by the mode; for a sandbox, calls exec_request_identify(). */
 int exec_request_choose(const struct core *core, const struct caller *caller, struct exec_request *request,
                         struct cella_err *err);
 /* The part of exec_request_admit() about the runtime: replaces its name according to the settings, and sets
@@ -128,8 +131,13 @@ struct result_about exec_request_about(const struct exec_request *request,
                                        const struct cella_isolation *isolation);
 void exec_request_keep_report(struct exec_request *request, const struct scan_report *report);
 
-/* Returns which executions it shares a sandbox with. */
+/* Returns which executions it shares a sandbox with: as requested, else as in the settings, else (if they say
+ * "execution") as the given names suggest. */
 enum sandbox_scope exec_request_scope(const struct core *core, const struct exec_request *request);
+/* Sets its scope, and the names that scope and workspace need and the request does not give, from the caller.
+ * Fails if the scope needs a name that neither has. */
+int exec_request_identify(const struct core *core, const struct caller *caller, struct exec_request *request,
+                          struct cella_err *err);
 /* Returns the mask for its secrets; NULL: none. */
 struct mask *exec_request_mask(const struct exec_request *request);
 /* Returns `command` with secrets masked, as a new reference; NULL: none. */
@@ -148,9 +156,12 @@ int sandbox_request_image(struct core *core, const struct caller *caller, const 
                           const struct image_events *events, void *context, struct image_wait **ret,
                           struct cella_err *err);
 
-/* Returns the sandbox for this request: that of its scope, or a new one. */
+/* Returns the sandbox for this request: that of its scope, or a new one.  Call after
+ * exec_request_identify(). */
 int exec_request_sandbox(struct core *core, const struct caller *caller, const struct exec_request *request,
                          struct core_sandbox **ret, struct cella_err *err);
+/* Moves the note of the sandbox, if any, to the result of this request. */
+void exec_request_take_note(struct exec_request *request, struct core_sandbox *sandbox);
 /* Computes the limits of one execution in a sandbox: those of the sandbox, narrowed.  Fails if the request
  * changes something that belongs to the sandbox, such as the network. */
 int exec_request_limits(const struct exec_request *request, const struct core_sandbox *sandbox,

@@ -55,8 +55,6 @@ static int fill_limits(const struct core *core, const struct caller *caller, con
         return caller_allows(caller, &spec->limits, err);
 }
 
-/* The requested scope; otherwise that of the settings; if that is 'execution', the one that the given names
- * suggest. */
 enum sandbox_scope exec_request_scope(const struct core *core, const struct exec_request *r)
 {
         if (r->scope >= 0)
@@ -64,6 +62,18 @@ enum sandbox_scope exec_request_scope(const struct core *core, const struct exec
         if (core->settings.scope != SCOPE_EXECUTION)
                 return core->settings.scope;
         return r->session ? SCOPE_SESSION : r->agent ? SCOPE_AGENT : SCOPE_EXECUTION;
+}
+
+/* Sets a name that the request does not give; "" is none. */
+static int take_name(struct exec_request *r, const char *name, const char **ret)
+{
+        if (*ret || !name[0])
+                return 0;
+        char *copy = strdup(name);
+        if (exec_request_own(r, copy) < 0)
+                return -ENOMEM;
+        *ret = copy;
+        return 0;
 }
 
 /* The same error whether the scope is that of the request or that of the settings. */
@@ -77,6 +87,22 @@ static int check_scope(const struct exec_request *r, enum sandbox_scope scope, s
                        ? err_hint(err, "name the %s, or use scope 'execution'", word)
                        : err_hint(err, "the setting scope is '%s': name the %s, or use scope 'execution'",
                                   word, word);
+}
+
+int exec_request_identify(const struct core *core, const struct caller *caller, struct exec_request *r,
+                          struct cella_err *err)
+{
+        const enum sandbox_scope scope = exec_request_scope(core, r);
+        const bool workspace = r->workspace >= 0 ? r->workspace != WORKSPACE_NONE
+                                                 : core->settings.workspace != WORKSPACE_NONE;
+        int e = scope == SCOPE_SESSION ? take_name(r, caller->session, &r->session) : 0;
+        if (e == 0 && (scope == SCOPE_AGENT || workspace))
+                e = take_name(r, caller->agent, &r->agent);
+        if (e < 0)
+                return err_set(err, CELLA_INTERNAL, e, "request");
+        e = check_scope(r, scope, err);
+        r->scope = (int)scope;
+        return e;
 }
 
 static int find_or_make(struct core *core, const struct sandbox_spec *spec, const struct exec_request *r,
@@ -99,7 +125,7 @@ enum engine_choice exec_request_engine(const struct core *core, const struct exe
 static int find_image(struct core *core, const char *asked, bool direct, int engine,
                       struct sandbox_spec *spec, struct cella_err *err)
 {
-        spec->image_asked = asked != NULL;
+        spec->chosen |= (asked ? CHOSEN_IMAGE : 0) | (engine >= 0 ? CHOSEN_ENGINE : 0);
         spec->engine = direct        ? ENGINE_NATIVE
                        : engine >= 0 ? (enum engine_choice)engine
                                      : core->settings.engine;
@@ -128,6 +154,7 @@ int exec_request_sandbox(struct core *core, const struct caller *caller, const s
         spec.workspace = r->workspace >= 0 ? (enum workspace_access)r->workspace
                          : r->agent        ? core->settings.workspace
                                            : WORKSPACE_NONE;
+        spec.chosen = r->workspace >= 0 ? CHOSEN_WORKSPACE : 0;
         spec.scope = exec_request_scope(core, r);
         spec.direct = r->direct;
         /* On the host it uses the host's network, without our control. */
@@ -138,14 +165,22 @@ int exec_request_sandbox(struct core *core, const struct caller *caller, const s
                 e = fill_limits(core, caller, r->limits, r->timeout_ms, &spec, err);
         if (e == 0)
                 e = find_image(core, r->image, r->direct, r->engine, &spec, err);
-        if (e == 0)
-                e = check_scope(r, spec.scope, err);
-        spec.one_shot = spec.scope == SCOPE_EXECUTION;
+        spec.one_shot = spec.scope == SCOPE_EXECUTION && (!r->lasting || r->direct);
         if (e == 0)
                 e = find_or_make(core, &spec, r, ret, err);
         used_image_unref(spec.image);
         network_done(&spec.network);
         return e;
+}
+
+void exec_request_take_note(struct exec_request *r, struct core_sandbox *sb)
+{
+        _Static_assert(sizeof r->reason == sizeof sb->note, "see below");
+        if (!sb->note[0])
+                return;
+        memcpy(r->reason, sb->note, sizeof r->reason);
+        r->renewed = true;
+        sb->note[0] = '\0';
 }
 
 int exec_request_limits(const struct exec_request *r, const struct core_sandbox *sb, struct cella_limits *ret,

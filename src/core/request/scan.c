@@ -223,14 +223,15 @@ struct result_about exec_request_about(const struct exec_request *r, const struc
 
 /* ---- host or sandbox ---- */
 
-/* Returns the requested property that only a sandbox has, or NULL. */
-static const char *wall_asked_for(const struct core *core, const struct exec_request *r)
+/* Returns the requested property that only a sandbox has, or NULL.  agent: of the request, or of the
+ * caller. */
+static const char *wall_asked_for(const struct core *core, const struct exec_request *r, bool agent)
 {
         if (r->network)
                 return "network";
         if (r->image)
                 return "image";
-        if (r->workspace >= 0 || (r->agent && core->settings.workspace != WORKSPACE_NONE))
+        if (r->workspace >= 0 || (agent && core->settings.workspace != WORKSPACE_NONE))
                 return "workspace";
         return json_object_get(r->limits, "disk_bytes") ? "limits.disk_bytes" : NULL;
 }
@@ -288,14 +289,23 @@ static int select_mode(const struct core *core, struct exec_request *r, const ch
         return e < 0 ? e : 0;
 }
 
+/* Whether it asks for a sandbox that other executions use, too.  With the mode "selective" the scope of the
+ * settings counts as well: the files of a session are only in its sandbox. */
+static bool asks_for_scope(const struct core *core, const struct exec_request *r)
+{
+        if (core->settings.mode == MODE_SELECTIVE || r->scope >= 0)
+                return exec_request_scope(core, r) != SCOPE_EXECUTION;
+        return r->session || r->agent;
+}
+
 int exec_request_choose(const struct core *core, const struct caller *caller, struct exec_request *r,
                         struct cella_err *err)
 {
         const enum sandbox_mode mode = core->settings.mode;
         int e = 0;
-        if (mode == MODE_ALL || exec_request_scope(core, r) != SCOPE_EXECUTION)
-                return 0;
-        const char *asked = wall_asked_for(core, r);
+        if (mode == MODE_ALL || r->isolated || asks_for_scope(core, r))
+                return exec_request_identify(core, caller, r, err);
+        const char *asked = wall_asked_for(core, r, r->agent || (mode == MODE_SELECTIVE && caller->agent[0]));
         if (mode == MODE_SELECTIVE) {
                 e = select_mode(core, r, asked, err);
         } else if (asked) { /* never ignored silently */
@@ -306,7 +316,11 @@ int exec_request_choose(const struct core *core, const struct caller *caller, st
                 r->direct = true;
                 snprintf(r->reason, sizeof r->reason, "host: the mode is off");
         }
-        return e == 0 && r->direct ? caller_may(caller, MAY_HOST, err) : e;
+        if (e == 0 && r->direct) {
+                r->scope = SCOPE_EXECUTION;
+                return caller_may(caller, MAY_HOST, err);
+        }
+        return e == 0 ? exec_request_identify(core, caller, r, err) : e;
 }
 
 int exec_request_admit(struct core *core, const struct caller *caller, struct exec_request *r, bool own,

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "core/sandbox/sandbox.h"
+#include "core/sandbox/renew.h"
 #include "engine/result.h"
 
 static void copy_text(char *to, size_t size, const char *from)
@@ -15,12 +15,13 @@ static void copy_text(char *to, size_t size, const char *from)
 
 static json_t *remembered(const struct core_sandbox *sb)
 {
-        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:s, s:I, s:I, s:I, s:o}", "image", sb->image_name,
-                         "key", sb->key, "scope", scope_words[sb->scope], "session", sb->session, "agent",
-                         sb->agent, "limits", limits_to_json(&sb->limits), "workspace",
+        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:s, s:I, s:I, s:I, s:o, s:i}", "image",
+                         sb->image_name, "key", sb->key, "scope", scope_words[sb->scope], "session",
+                         sb->session, "agent", sb->agent, "limits", limits_to_json(&sb->limits), "workspace",
                          workspace_words[sb->workspace], "created_ms", (json_int_t)sb->created_ms, "used_ms",
                          (json_int_t)(core_now_ms() - (clock_us() - sb->used_us) / 1000), "key_sandboxes_max",
-                         (json_int_t)sb->place.key_max, "network", network_to_state(&sb->network));
+                         (json_int_t)sb->place.key_max, "network", network_to_state(&sb->network), "chosen",
+                         (int)sb->chosen);
 }
 
 int sandbox_remember(const struct core_sandbox *sb, struct cella_err *err)
@@ -59,6 +60,7 @@ int sandbox_add(struct core *core, const struct sandbox_spec *spec, struct core_
         sandbox_adopt(sb, spec);
         sb->required = spec->required;
         sb->workspace = spec->workspace;
+        sb->chosen = spec->chosen;
         sb->image = used_image_ref(spec->image);
         sb->ttl_ms = spec->ttl_ms;
         sb->idle_timeout_ms = spec->idle_timeout_ms;
@@ -135,35 +137,30 @@ static bool is_of_scope(const struct core_sandbox *sb, const struct sandbox_spec
         return false;
 }
 
-int sandbox_of_scope(struct core *core, const struct sandbox_spec *spec, struct core_sandbox **ret,
-                     struct cella_err *err)
+struct core_sandbox *sandbox_find_of_scope(const struct core *core, const struct sandbox_spec *spec)
 {
         list_each (at, &core->sandboxes, other) {
                 struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
-                if (!is_of_scope(sb, spec))
-                        continue;
-                if (sb->workspace != spec->workspace) {
-                        err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
-                                "workspace must be '%s', as in the executions before it in this %s",
-                                workspace_words[sb->workspace], scope_words[sb->scope]);
-                        return err_hint(err, "or remove the sandbox %s first", sb->id);
-                }
-                if (sb->engine != spec->engine) {
-                        err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
-                                "engine must be '%s', as in the executions before it in this %s",
-                                engine_words[sb->engine], scope_words[sb->scope]);
-                        return err_hint(err, "or remove the sandbox %s first", sb->id);
-                }
-                if (spec->image_asked && strcmp(sb->image_name, used_image_name(spec->image)) != 0) {
-                        err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
-                                "image must be '%.100s', as in the executions before it in this %s",
-                                sb->image_name, scope_words[sb->scope]);
-                        return err_hint(err, "or remove the sandbox %s first", sb->id);
-                }
-                *ret = sb;
-                return network_check_same(&sb->network, spec->asked, err);
+                if (is_of_scope(sb, spec))
+                        return sb;
         }
-        return sandbox_add(core, spec, ret, err);
+        return NULL;
+}
+
+int sandbox_of_scope(struct core *core, const struct sandbox_spec *spec, struct core_sandbox **ret,
+                     struct cella_err *err)
+{
+        struct core_sandbox *sb = sandbox_find_of_scope(core, spec);
+        if (!sb)
+                return sandbox_add(core, spec, ret, err);
+        int r = sandbox_check_choice(sb, spec, err);
+        if (r == 0)
+                r = network_check_same(&sb->network, spec->asked, err);
+        if (r == 0)
+                r = sandbox_follow_settings(sb, spec, err);
+        if (r == 0)
+                *ret = sb;
+        return r;
 }
 
 static bool is_idle(const struct core_sandbox *sb, int64_t now)
@@ -244,6 +241,8 @@ static void restore(struct core *core, const json_t *about)
         sb->place.key_max = (uint32_t)json_integer_value(json_object_get(about, "key_sandboxes_max"));
         sb->scope = (enum sandbox_scope)scope;
         sb->workspace = (enum workspace_access)workspace;
+        const json_t *chosen = json_object_get(about, "chosen"); /* absent: saved by an older version */
+        sb->chosen = chosen ? (unsigned)json_integer_value(chosen) : ~0u;
         sb->created_ms = json_integer_value(json_object_get(about, "created_ms"));
         int64_t unused_ms = core_now_ms() - json_integer_value(json_object_get(about, "used_ms"));
         sb->used_us = clock_us() - (unused_ms > 0 ? unused_ms : 0) * 1000;

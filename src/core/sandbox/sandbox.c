@@ -45,7 +45,7 @@ static void set_state(struct core_sandbox *sb, enum sandbox_state state)
 
 bool sandbox_takes_messages(const struct core_sandbox *sb)
 {
-        return sb->channel && sb->state <= SANDBOX_PAUSED;
+        return sb->channel && sb->state <= SANDBOX_PAUSED && !sb->renewing;
 }
 
 bool sandbox_alive(const struct core_sandbox *sb)
@@ -131,7 +131,7 @@ static void on_ended(void *context, const union keeper_packet *packet, int fd)
         sb->handle = 0;
         set_state(sb, SANDBOX_STOPPED);
         /* Its private files are gone, so it must not be started again. */
-        if (!sb->directory[0])
+        if (!sb->directory[0] && (!sb->renewing || list_empty(&sb->tasks)))
                 sb->removing = true;
         if (sb->removing) {
                 struct cella_err err = {0};
@@ -363,7 +363,7 @@ static void on_granted(struct place *place)
         struct core_sandbox *sb = list_entry(place, struct core_sandbox, place);
         struct cella_err err = {0};
         set_state(sb, SANDBOX_MAKING);
-        sb->ready = sb->throttled = sb->network_came = sb->all_dead = false;
+        sb->ready = sb->throttled = sb->network_came = sb->all_dead = sb->renewing = false;
         sb->handle = 0;
         sb->making_us = clock_us();
         memset(sb->slots, 0, sizeof sb->slots);

@@ -56,6 +56,8 @@ struct sandbox_process {
         bool ended;
 };
 
+enum { CHOSEN_IMAGE = 1u << 0, CHOSEN_ENGINE = 1u << 1, CHOSEN_WORKSPACE = 1u << 2 };
+
 struct sandbox_spec {
         const struct caller *caller;
         enum sandbox_scope scope;
@@ -69,7 +71,7 @@ struct sandbox_spec {
         const json_t *asked;    /* the requested network; NULL: any */
         enum engine_choice engine;
         struct used_image *image; /* borrowed; NULL: host */
-        bool image_asked;         /* it was requested; otherwise any existing one is accepted */
+        unsigned chosen;          /* CHOSEN_...: by the request itself, not by the settings */
         uint64_t ttl_ms;          /* 0: none */
         uint64_t idle_timeout_ms; /* 0: as in the settings */
         json_t *metadata;         /* borrowed; NULL: none */
@@ -99,6 +101,8 @@ struct core_sandbox {
         int64_t expires_ms; /* 0: never */
         int64_t used_us;    /* monotonic */
         json_t *metadata;
+        unsigned chosen; /* CHOSEN_...: by the request that made it */
+        char note[128];  /* for the next result: the settings have changed, see renew.h; "": none */
         /* While it is alive: */
         uint32_t handle;
         uint32_t walls, missing;
@@ -106,6 +110,7 @@ struct core_sandbox {
         bool ready;           /* INIT_READY was received; stays set until the sandbox is made again */
         bool throttled;       /* KEEPER_THROTTLE was sent */
         bool removing;        /* it is freed when it has ended */
+        bool renewing;        /* it ends and starts again; tasks attached meanwhile wait for that */
         bool all_dead;        /* KEEPER_DIED was received: all processes have ended */
         bool network_came;    /* INIT_NETWORK was received */
         int64_t ready_us;     /* when init was ready, by its clock; 0: init has another clock */
@@ -141,6 +146,8 @@ int sandbox_add_like(const struct core_sandbox *other, struct core_sandbox **ret
 void sandbox_adopt(struct core_sandbox *sandbox, const struct sandbox_spec *spec);
 /* Finds a sandbox by id; NULL if there is none or the caller may not see it. */
 struct core_sandbox *sandbox_find(const struct core *core, const struct caller *caller, const char *id);
+/* Returns the sandbox of this scope and these names; NULL: there is none. */
+struct core_sandbox *sandbox_find_of_scope(const struct core *core, const struct sandbox_spec *spec);
 /* Returns the sandbox of this scope; makes it if there is none. */
 int sandbox_of_scope(struct core *core, const struct sandbox_spec *spec, struct core_sandbox **ret,
                      struct cella_err *err);

@@ -179,6 +179,19 @@ static const json_t *token_of(const struct mcp_request *request)
         return json_is_string(token) || json_is_integer(token) ? token : NULL;
 }
 
+/* The caller with the names for requests that give none: the session is the connection, the agent is the key,
+ * or the client as it names itself. */
+static struct caller caller_of(const struct mcp_request *request)
+{
+        struct caller caller = request->caller;
+        const struct mcp_session *session = request->session;
+        const json_t *client = json_object_get(request->meta, META "clientInfo");
+        if (session)
+                memcpy(caller.session, session->name, sizeof caller.session);
+        caller_set_agent(&caller, client ? rpc_text(client, "name") : session ? session->agent : NULL);
+        return caller;
+}
+
 void mcp_tools_call(struct mcp_request *request)
 {
         static const struct tool_events quiet = {.on_violation = on_violation, .on_end = on_end};
@@ -203,8 +216,9 @@ void mcp_tools_call(struct mcp_request *request)
         }
         c->request = request;
         c->token = token_of(request);
+        const struct caller caller = caller_of(request);
         const struct tool_options options = {.core = request->mcp->core,
-                                             .caller = &request->caller,
+                                             .caller = &caller,
                                              .images_apart = true,
                                              .events = c->token ? &loud : &quiet,
                                              .context = c};

@@ -307,6 +307,7 @@ struct mcp *mcp_free(struct mcp *mcp)
 {
         if (!mcp)
                 return NULL;
+        mcp->ending = true;
         mcp_stdio_free(mcp->stdio);
         while (!list_empty(&mcp->sessions))
                 session_end(list_entry(mcp->sessions.next, struct mcp_session, link));

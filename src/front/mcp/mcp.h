@@ -49,6 +49,7 @@ struct mcp {
         uv_timer_t tick;
         json_t *tools; /* the list of tools, created once */
         struct mcp_stdio *stdio;
+        bool ending; /* the daemon stops */
 };
 
 /* A client of the older revisions, or the one client of stdio. */
@@ -59,6 +60,8 @@ struct mcp_session {
         enum mcp_revision revision;
         int level;
         json_t *client; /* its capabilities; NULL: none */
+        char name[129]; /* of the session whose sandbox its calls use if the scope is "session" */
+        char agent[64]; /* the name of its client; "": unknown */
         struct list requests;
         unsigned n_requests, n_exchanges;
         int64_t used_us;

@@ -59,6 +59,8 @@ void mcp_initialize(struct mcp_request *request)
                 session->revision = (enum mcp_revision)revision;
                 json_decref(session->client);
                 session->client = json_incref(client);
+                const char *name = rpc_text(json_object_get(params, "clientInfo"), "name");
+                snprintf(session->agent, sizeof session->agent, "%s", name ? name : "");
         }
         mcp_reply(request, json_pack("{s:s, s:o, s:o, s:s}", "protocolVersion", mcp_revisions[revision],
                                      "capabilities", capabilities(false), "serverInfo", mcp_server_info(),

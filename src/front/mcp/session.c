@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "core/sandbox/sandbox.h"
 #include "front/mcp/mcp.h"
 
 #define GIVES_WAY_US 60000000 /* after this idle time a session may be dropped if there are too many */
@@ -78,6 +79,7 @@ int session_new(struct mcp *mcp, const struct caller *caller, struct mcp_session
                 return err_set(err, CELLA_INTERNAL, r, "session");
         }
         memcpy(session->key, caller->key, sizeof session->key);
+        memcpy(session->name, session->id, sizeof session->id);
         list_add(&mcp->sessions, &session->link);
         mcp->n_sessions++;
         *ret = session;
@@ -96,11 +98,25 @@ struct mcp_session *session_find(struct mcp *mcp, const struct caller *caller, c
         return NULL;
 }
 
+/* No other request can name the sandbox of this session. */
+static void remove_sandbox(const struct mcp_session *session)
+{
+        struct caller caller = {0};
+        memcpy(caller.key, session->key, sizeof caller.key);
+        const struct sandbox_spec spec = {
+                .caller = &caller, .scope = SCOPE_SESSION, .session = session->name};
+        struct core_sandbox *sb = sandbox_find_of_scope(session->mcp->core, &spec);
+        if (sb)
+                sandbox_remove(sb);
+}
+
 void session_end(struct mcp_session *session)
 {
         while (!list_empty(&session->requests))
                 mcp_cancel(list_entry(session->requests.next, struct mcp_request, link));
         exchanges_forget(session);
+        if (!session->mcp->ending)
+                remove_sandbox(session);
         list_remove(&session->link);
         session->mcp->n_sessions--;
         json_decref(session->client);

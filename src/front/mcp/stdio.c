@@ -323,6 +323,7 @@ int mcp_stdio_start(struct mcp *mcp, int fd, struct cella_err *err)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "stdio");
         s->mcp = mcp;
         session_init(&s->session, mcp);
+        snprintf(s->session.name, sizeof s->session.name, "mcp");
         caller_owner(&s->caller);
         uv_pipe_init(mcp->core->loop, &s->pipe, 0);
         s->pipe.data = s;

@@ -50,7 +50,7 @@ void kill_tool_begin(struct tool_call *call);
 
 /* ---- run.c: shared by the tools that run a command ---- */
 extern const struct field run_secrets_field, run_timeout_field, run_memory_field, run_env_field,
-        run_files_field;
+        run_files_field, run_agent_field;
 /* run_document() creates the document for POST /v1/exec from the arguments with the same names.  run_begin()
  * runs it and takes ownership of it.  bare: with the result of sandbox.exec. */
 json_t *run_document(const struct tool_call *call);
@@ -71,14 +71,20 @@ int result_make(const struct tool_call *call, const struct cella_result *result,
          .min = 1,                                                                                           \
          .max = 128,                                                                                         \
          .help = "The session whose sandbox is meant: the name you gave to execute_python or "               \
-                 "execute_shell."},                                                                          \
+                 "execute_shell. Not needed if the operator gave all your calls one sandbox."},              \
+                {.name = "agent",                                                                            \
+                 .type = FIELD_STRING,                                                                       \
+                 .flags = FIELD_NO_NUL,                                                                      \
+                 .min = 1,                                                                                   \
+                 .max = 128,                                                                                 \
+                 .help = "Or the agent, if the operator gave each agent a sandbox of its own."},             \
         {                                                                                                    \
                 .name = "sandbox", .type = FIELD_STRING, .flags = FIELD_NO_NUL, .min = 1, .max = 64,         \
                 .help = "Or the sandbox itself, by its id (sbx_...)."                                        \
         }
-/* Finds the sandbox by session or id.  make: creates a sandbox for a session that has none. */
+/* Finds the sandbox by session, agent or id; with none, it is that of the scope in the settings.  make:
+ * creates a sandbox for a scope that has none. */
 int target_find(const struct tool_call *call, bool make, struct core_sandbox **ret, struct cella_err *err);
-struct core_sandbox *target_of_session(struct core *core, const struct caller *caller, const char *session);
 /* Removes the sandbox, or only this context if it is not "", in the next turn of the event loop. */
 void target_leave(struct core *core, const char *sandbox, const char *context);
 

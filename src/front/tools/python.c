@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/auto.h"
 #include "base/err.h"
 #include "core/context/context.h"
 #include "core/request/scan_job.h"
@@ -45,7 +46,7 @@ static const struct field package_item = {.name = "",
 
 const struct field *python_tool_input(void)
 {
-        static const struct field fields[] = {
+        static struct field fields[] = {
                 {.name = "code",
                  .type = FIELD_STRING,
                  .flags = FIELD_REQUIRED | FIELD_NO_NUL,
@@ -94,7 +95,9 @@ const struct field *python_tool_input(void)
                  .item = &module_item,
                  .max = 256,
                  .help = "If given, code that imports any other module is refused."},
+                {0},
                 {0}};
+        fields[ARRAY_LEN(fields) - 2] = run_agent_field;
         return fields;
 }
 
@@ -111,7 +114,7 @@ struct python {
         bool packages_are_there;
         struct context_run *run;
         struct scan_job *scan;    /* a worker thread scans the code first */
-        struct exec_request code; /* what it scans; borrows from the arguments; owns the report */
+        struct exec_request code; /* the decisions about it; borrows from the arguments */
 };
 
 static void go_on(struct python *p);
@@ -124,7 +127,7 @@ static void leave(struct python *p)
         else if (p->own_context && p->context_id[0])
                 target_leave(p->call->core, p->sandbox_id, p->context_id);
         free(p->content);
-        free(p->code.report);
+        exec_request_done(&p->code);
         free(p);
 }
 
@@ -188,28 +191,28 @@ static int find_context_by_id(struct python *p, const char *id, struct cella_err
         return 0;
 }
 
+/* Whether the arguments name the context by its id: it has its sandbox already. */
+static bool names_context(const struct tool_call *call)
+{
+        const char *context = tool_text(call, "context");
+        return context && !strncmp(context, "ctx_", 4);
+}
+
 static int find_sandbox(struct python *p, struct cella_err *err)
 {
         const struct tool_call *call = p->call;
-        const char *session = tool_text(call, "session"), *context = tool_text(call, "context");
-        int r;
-        if (context && !strncmp(context, "ctx_", 4))
-                return find_context_by_id(p, context, err);
-        session = session ? session : context;
-        const bool shared = call->core->settings.scope == SCOPE_SHARED;
-        p->own_sandbox = !session && !shared;
-        p->own_context = !context;
-        json_t *document = json_pack("{s:o}", "limits", limits_of(call, p->own_sandbox));
-        if (!p->own_sandbox) {
-                const struct exec_request request = {.session = session,
-                                                     .scope = session && !shared ? SCOPE_SESSION : -1,
-                                                     .workspace = -1,
-                                                     .limits = json_object_get(document, "limits")};
+        if (names_context(call))
+                return find_context_by_id(p, tool_text(call, "context"), err);
+        p->own_sandbox = p->code.scope == SCOPE_EXECUTION;
+        p->own_context = !tool_text(call, "context");
+        struct exec_request request = p->code; /* borrows its contents */
+        json_t *limits = limits_of(call, p->own_sandbox);
+        request.limits = limits;
+        int r = limits ? schema_check(limits_bare_fields(), limits, "limits", err)
+                       : err_set(err, CELLA_INTERNAL, -ENOMEM, "limits");
+        if (r == 0)
                 r = exec_request_sandbox(call->core, &call->caller, &request, &p->sandbox, err);
-        } else if ((r = schema_check(sandbox_fields(), document, "", err)) == 0) {
-                r = sandbox_request(call->core, &call->caller, document, &p->sandbox, err);
-        }
-        json_decref(document);
+        json_decref(limits);
         return r;
 }
 
@@ -401,6 +404,9 @@ static int start_run(struct python *p, struct cella_err *err)
         request.scanned = p->code.scanned || !p->packages_are_there; /* the code for packages is our own */
         if (p->packages_are_there) {
                 request.report = TAKE(p->code.report);
+                request.direct = p->code.direct;
+                memcpy(request.reason, p->code.reason, sizeof request.reason);
+                exec_request_take_note(&request, p->context->home);
         }
         r = context_run_new(p->context, &call->caller, &request, false,
                             p->packages_are_there ? &events : &silent, p, &p->run, err);
@@ -425,20 +431,32 @@ static void go_on(struct python *p)
 
 /* ---- the scan that comes before everything ---- */
 
-static struct exec_request scan_request(const struct tool_call *call)
+static struct exec_request code_request(const struct tool_call *call)
 {
-        const char *code = tool_text(call, "code");
+        const char *code = tool_text(call, "code"), *session = tool_text(call, "session"),
+                   *context = tool_text(call, "context");
+        /* A context without a session has one of its own, unless the settings say which sandbox it has. */
+        const bool settled = call->core->settings.scope != SCOPE_EXECUTION &&
+                             (call->core->settings.scope != SCOPE_SESSION || call->caller.session[0]);
         return (struct exec_request){.runtime = "python3",
                                      .code = code,
                                      .code_len = strlen(code),
-                                     .allowed_imports = json_object_get(call->arguments, "allowed_imports")};
+                                     .allowed_imports = json_object_get(call->arguments, "allowed_imports"),
+                                     .session = session || settled ? session : context,
+                                     .agent = tool_text(call, "agent"),
+                                     /* What is brought along is judged by its presence only. */
+                                     .n_files = json_object_size(json_object_get(call->arguments, "files")) +
+                                                json_array_size(json_object_get(call->arguments, "packages")),
+                                     .scope = -1,
+                                     .workspace = -1,
+                                     .engine = -1,
+                                     .isolated = context != NULL,
+                                     .lasting = true};
 }
 
-/* r: negative if the code was refused. */
-static void on_scanned(void *context, int r, struct cella_err *err)
+/* admitted: negative if the code was refused. */
+static void admitted(struct python *p, int r, struct cella_err *err)
 {
-        struct python *p = context;
-        p->scan = NULL;
         if (r < 0 || find_sandbox(p, err) < 0) {
                 fail(p, err);
                 return;
@@ -446,6 +464,28 @@ static void on_scanned(void *context, int r, struct cella_err *err)
         memcpy(p->sandbox_id, p->sandbox->id, sizeof p->sandbox_id);
         p->file = json_object_iter(json_object_get(p->call->arguments, "files"));
         go_on(p);
+}
+
+static void on_scanned(void *context, int r, struct cella_err *err)
+{
+        struct python *p = context;
+        p->scan = NULL;
+        if (r == 0 && !names_context(p->call))
+                r = exec_request_choose(p->call->core, &p->call->caller, &p->code, err);
+        admitted(p, r, err);
+}
+
+/* Decides whether the code may run, and whether on the host.  Returns 0, -errno, or 1 if on_scanned()
+ * follows. */
+static int admit(struct python *p, struct cella_err *err)
+{
+        struct core *core = p->call->core;
+        int r = names_context(p->call) ? 0 : exec_request_choose(core, &p->call->caller, &p->code, err);
+        if (r < 0)
+                return r;
+        r = r > 0 ? scan_job_decide(core, &p->code, on_scanned, p, &p->scan, err)
+                  : exec_request_scan_first(core, &p->code, on_scanned, p, &p->scan, err);
+        return r < 0 ? r : r == 0;
 }
 
 void python_tool_begin(struct tool_call *call)
@@ -460,8 +500,8 @@ void python_tool_begin(struct tool_call *call)
         p->call = call;
         call->data = p;
         call->cancel = cancel;
-        p->code = scan_request(call);
-        int r = exec_request_scan_first(call->core, &p->code, on_scanned, p, &p->scan, &err);
-        if (r != 0)
-                on_scanned(p, r, &err);
+        p->code = code_request(call);
+        int r = admit(p, &err);
+        if (r <= 0)
+                admitted(p, r, &err);
 }

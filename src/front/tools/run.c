@@ -37,6 +37,14 @@ const struct field run_memory_field = {.name = "memory_mb",
                                        .min = 16,
                                        .max = 1048576,
                                        .help = "Memory limit in MiB."};
+const struct field run_agent_field = {
+        .name = "agent",
+        .type = FIELD_STRING,
+        .flags = FIELD_NO_NUL,
+        .min = 1,
+        .max = 128,
+        .help = "Name of the agent that you are, if the operator gave each agent a sandbox or a directory of "
+                "its own; by default the name of the API key or of the client."};
 const struct field run_env_field = {
         .name = "env", .type = FIELD_MAP, .item = &text_item, .max = 1000, .help = "Environment variables."};
 const struct field run_files_field = {
@@ -111,12 +119,14 @@ const struct field *shell_tool_input(void)
                 {0},
                 {0},
                 {0},
+                {0},
                 {0}};
         fields[5] = run_env_field;
         fields[6] = run_files_field;
         fields[7] = run_timeout_field;
         fields[8] = run_memory_field;
         fields[9] = run_secrets_field;
+        fields[10] = run_agent_field;
         return fields;
 }
 
@@ -223,8 +233,9 @@ static void run(struct tool_call *call, json_t *document, bool bare)
                 return;
         }
         /* The sandbox of a session keeps its limits for later calls. */
-        s->sandbox_ignores_timeout = s->request.session;
+        s->sandbox_ignores_timeout = exec_request_scope(call->core, &s->request) != SCOPE_EXECUTION;
         s->request.list_files = !bare;
+        s->request.isolated = bare; /* its callers rely on the isolation, not on the settings */
         call->data = run;
         call->cancel = cancel;
         submission_start(s);
@@ -238,26 +249,14 @@ static void set(json_t *document, const char *name, json_t *value)
                 json_object_set(document, name, value);
 }
 
-/* Tools have no agent, and not all have a session: without the name that the setting scope needs, a call gets
- * the sandbox of its session, or one of its own. */
-static void set_scope(const struct tool_call *call, json_t *document)
-{
-        const enum sandbox_scope standard = call->core->settings.scope;
-        const bool session = json_object_get(document, "session");
-        if (standard == SCOPE_AGENT || (standard == SCOPE_SESSION && !session))
-                json_object_set_new(document, "scope",
-                                    json_string(scope_words[session ? SCOPE_SESSION : SCOPE_EXECUTION]));
-}
-
 json_t *run_document(const struct tool_call *call)
 {
-        static const char *const same[] = {"stdin",   "env",   "files",  "cwd",
-                                           "session", "image", "engine", "network"};
+        static const char *const same[] = {"stdin", "env",   "files",  "cwd",    "session",
+                                           "agent", "image", "engine", "network"};
         json_t *document = json_object(), *memory = json_object_get(call->arguments, "memory_mb");
         const json_t *timeout = json_object_get(call->arguments, "timeout_ms");
         for (size_t i = 0; i < ARRAY_LEN(same); i++)
                 set(document, same[i], json_object_get(call->arguments, same[i]));
-        set_scope(call, document);
         if (timeout) {
                 json_int_t ms = json_integer_value(timeout);
                 json_object_set_new(document, "timeout_ms",
@@ -291,6 +290,9 @@ void exec_tool_begin(struct tool_call *call)
         json_t *document = run_document(call);
         set(document, "runtime", json_object_get(call->arguments, "runtime"));
         set(document, "code", json_object_get(call->arguments, "code"));
+        /* Always a fresh sandbox with an empty workspace, whatever the settings are. */
+        json_object_set_new(document, "scope", json_string(scope_words[SCOPE_EXECUTION]));
+        json_object_set_new(document, "workspace", json_string(workspace_words[WORKSPACE_NONE]));
         if (!json_object_get(document, "timeout_ms"))
                 json_object_set_new(document, "timeout_ms", json_integer(EXEC_TIMEOUT_MS));
         run_begin(call, document, true);

@@ -8,33 +8,55 @@
 #include "core/request/request.h"
 #include "front/tools/internal.h"
 
-struct core_sandbox *target_of_session(struct core *core, const struct caller *caller, const char *session)
+/* Finds the sandbox of a scope; NULL: it has none yet. */
+static struct core_sandbox *find_of_scope(struct core *core, const struct caller *caller,
+                                          const struct exec_request *r)
 {
-        list_each (at, &core->sandboxes, other) {
-                struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
-                if (sb->scope == SCOPE_SESSION && !sb->removing && !sb->one_shot &&
-                    !strcmp(sb->session, session) && !strcmp(sb->key, caller->key))
-                        return sb;
+        const struct sandbox_spec spec = {.caller = caller,
+                                          .scope = (enum sandbox_scope)r->scope,
+                                          .session = r->session,
+                                          .agent = r->agent};
+        return sandbox_find_of_scope(core, &spec);
+}
+
+static int find_or_make(const struct tool_call *call, bool make, const char *session,
+                        struct core_sandbox **ret, struct cella_err *err)
+{
+        struct exec_request r = {.session = session,
+                                 .agent = tool_text(call, "agent"),
+                                 .scope = -1,
+                                 .workspace = -1,
+                                 .engine = -1};
+        int e = exec_request_identify(call->core, &call->caller, &r, err);
+        if (e == 0 && make) {
+                e = exec_request_sandbox(call->core, &call->caller, &r, ret, err);
+        } else if (e == 0 && !(*ret = find_of_scope(call->core, &call->caller, &r))) {
+                if (session && r.scope == SCOPE_SESSION)
+                        err_say(err, CELLA_NOT_FOUND, -ENOENT, "no session '%.60s'", session);
+                else
+                        err_say(err, CELLA_NOT_FOUND, -ENOENT, "there is no sandbox of scope '%s' yet",
+                                scope_words[r.scope]);
+                e = err_hint(err, "list_sandboxes lists them");
         }
-        return NULL;
+        exec_request_done(&r);
+        return e;
 }
 
 int target_find(const struct tool_call *call, bool make, struct core_sandbox **ret, struct cella_err *err)
 {
         const char *id = tool_text(call, "sandbox"), *session = tool_text(call, "session");
-        const struct exec_request request = {
-                .session = session, .scope = SCOPE_SESSION, .workspace = WORKSPACE_NONE};
-        if (!id == !session)
-                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
-                               id ? "session and sandbox cannot be combined" : "session is required");
-        if (make && session)
-                return exec_request_sandbox(call->core, &call->caller, &request, ret, err);
-        *ret = id ? sandbox_find(call->core, &call->caller, id)
-                  : target_of_session(call->core, &call->caller, session);
-        if (*ret)
+        const bool agent = tool_text(call, "agent"),
+                   named = id || session || agent || call->core->settings.scope != SCOPE_EXECUTION;
+        if (!named || (id && (session || agent)))
+                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s",
+                               !id       ? "session is required"
+                               : session ? "session and sandbox cannot be combined"
+                                         : "agent and sandbox cannot be combined");
+        if (!id)
+                return find_or_make(call, make, session, ret, err);
+        if ((*ret = sandbox_find(call->core, &call->caller, id)))
                 return 0;
-        err_say(err, CELLA_NOT_FOUND, -ENOENT, "no %s '%.60s'", id ? "sandbox" : "session",
-                id ? id : session);
+        err_say(err, CELLA_NOT_FOUND, -ENOENT, "no sandbox '%.60s'", id);
         return err_hint(err, "list_sandboxes lists them");
 }
 
