@@ -49,14 +49,34 @@ static int check_list(const struct settings *settings, enum tier tier, bool said
         return 0;
 }
 
+/* said: the request also has a tier, which contradicts.  Otherwise it wants a network and cannot have one. */
+static int refuse_enabled(const struct settings *settings, bool said, struct cella_err *err)
+{
+        if (said)
+                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                               "network.enabled contradicts network.tier");
+        err_say(err, CELLA_ACCESS_DENIED, -EACCES, "access denied: network.enabled, %s allow%s no network",
+                settings->tier == TIER_RESTRICTED ? "the settings" : "the key",
+                settings->tier == TIER_RESTRICTED ? "" : "s");
+        return err_hint(err, "%s",
+                        settings->tier == TIER_RESTRICTED
+                                ? "cella settings set network.tier standard, with allowed_domains"
+                                : "the key needs a higher tier");
+}
+
 int network_narrow(const struct settings *settings, const struct caller *caller, const json_t *asked,
                    struct network *ret, struct cella_err *err)
 {
         const char *word = json_string_value(json_object_get(asked, "tier"));
         json_t *allowed_list = json_object_get(asked, "allowed_domains"),
                *blocked_list = json_object_get(asked, "blocked_domains");
+        const json_t *enabled = json_object_get(asked, "enabled");
         const enum tier least = settings->tier < caller->tier_max ? settings->tier : caller->tier_max;
-        enum tier tier = word ? (enum tier)tier_from_word(word) : least;
+        enum tier tier = word                     ? (enum tier)tier_from_word(word)
+                         : json_is_false(enabled) ? TIER_RESTRICTED
+                                                  : least;
+        if (enabled && json_is_true(enabled) != (tier != TIER_RESTRICTED))
+                return refuse_enabled(settings, word != NULL, err);
         if (!word && allowed_list && tier == TIER_ELEVATED)
                 tier = TIER_STANDARD; /* lists are for tier standard */
         int r = check_tier(settings, caller, tier, word != NULL, err);
@@ -106,7 +126,9 @@ int network_check_same(const struct network *have, const json_t *asked, struct c
         const json_t *allowed_list = json_object_get(asked, "allowed_domains"),
                      *blocked_list = json_object_get(asked, "blocked_domains");
         const bool none = have->tier == TIER_RESTRICTED; /* the lists do not matter */
-        if ((!word || (enum tier)tier_from_word(word) == have->tier) &&
+        const json_t *enabled = json_object_get(asked, "enabled");
+        if ((!enabled || json_is_true(enabled) == !none) &&
+            (!word || (enum tier)tier_from_word(word) == have->tier) &&
             ((none && word) || (same_list(allowed_list, have->allowed, have->tier == TIER_STANDARD) &&
                                 same_list(blocked_list, have->blocked, false))))
                 return 0;

@@ -53,7 +53,7 @@ json_t *schema_load(const char *text, size_t len, json_error_t *ret_error);
 
 /* Parses and validates a request's body (an empty body is {}).  An error is CELLA_INVALID_REQUEST with line
  * and column, or with the field; for an unknown field, the hint is the most similar name.  The caller owns
- * *ret. */
+ * *ret.  fields NULL: it is only parsed. */
 int schema_parse(const struct field *fields, const char *text, size_t len, json_t **ret,
                  struct cella_err *err);
 /* Validates a document.  `path` is the prefix of field names in messages ("" at the top level). */

@@ -519,3 +519,59 @@ time.sleep(60)
             same(e.read_until("\n"), "ETOOMANYREFS\n", "what the code met")
             for _ in range(20):
                 same(d.exec("sh", "echo hi")["stdout"], "hi\n", "another execution")
+
+
+# Names that other systems use.
+
+
+@test
+def names_of_other_systems_mean_the_same(d):
+    r = d.post("/v1/exec", {"language": "python", "code": "import os; print(os.getcwd())", "work_dir": "/tmp", "timeout_seconds": 20.5,
+                            "max_memory_mb": 64, "cpu_limit": 0.5, "network_enabled": False})  # fmt: skip
+    same((r["runtime"], r["stdout"], r["exit_code"]), ("python3", "/tmp\n", 0), "a run")
+    same(d.post("/v1/exec", {"language": "javascript", "code": "console.log(6 * 7)"})["stdout"], "42\n", "another name of node")
+    s = d.post("/v1/sandboxes", {"memory_limit": "96m", "cpu_limit": 0.5, "timeout_seconds": 30, "network_enabled": False}, 201)
+    have = {k: s["limits"][k] for k in ("memory_bytes", "cpus", "timeout_ms")}
+    same(have, {"memory_bytes": 96 << 20, "cpus": 0.5, "timeout_ms": 30000}, "limits of a sandbox")
+    same(d.post(f"/v1/sandboxes/{s['id']}/exec", {"language": "sh", "code": "pwd", "work_dir": "/"})["stdout"], "/\n", "in a sandbox")
+    for size, n in (("64M", 64 << 20), ("64mb", 64 << 20), ("0.125G", 128 << 20), ("67108864", 64 << 20)):
+        same(d.post("/v1/sandboxes", {"memory_limit": size}, 201)["limits"]["memory_bytes"], n, size)
+    same(d.post("/v1/exec", {"runtime": "sh", "code": "sleep 60", "timeout_seconds": 0.2})["status"], "timeout", "a time limit")
+
+
+OTHER_NAMES = [("language", 7), ("language", ""), ("work_dir", "x\0"), ("timeout_seconds", 0), ("timeout_seconds", "1"), ("timeout_seconds", 700000), ("max_memory_mb", 1),
+               ("max_memory_mb", 64.5), ("memory_limit", "1m"), ("memory_limit", "lots"), ("memory_limit", 512), ("memory_limit", "-5m"), ("cpu_limit", 0), ("cpu_limit", "1"),
+               ("network_enabled", "yes")]  # fmt: skip
+
+
+@test
+def bad_values_of_these_names_are_refused_by_name(d):
+    for name, value in OTHER_NAMES:
+        d.refused("invalid_request", "POST", "/v1/exec", {"runtime": "sh", "code": "touch ran", "session": "s", name: value}, name)
+        if name not in ("language", "work_dir"):
+            d.refused("invalid_request", "POST", "/v1/sandboxes", {name: value}, name)
+            if name != "network_enabled":
+                d.refused("invalid_request", "POST", "/v1/tools/execute_shell", {"command": "touch ran", name: value}, name)
+    for one, other in (({"language": "sh"}, {"runtime": "sh"}), ({"work_dir": "/"}, {"cwd": "/"}), ({"timeout_seconds": 1}, {"timeout_ms": 1000}),
+                       ({"max_memory_mb": 64}, {"limits": {"memory_bytes": 64 << 20}}), ({"max_memory_mb": 64}, {"memory_limit": "64m"})):  # fmt: skip
+        body = {"runtime": "sh", "code": "touch ran", "session": "s", **one, **other}
+        d.refused("invalid_request", "POST", "/v1/exec", body, "cannot be combined")
+    same([s for s in d.get("/v1/sandboxes")["sandboxes"] if s["session"] == "s"], [], "sandboxes")
+    d.refused("access_denied", "POST", "/v1/exec", {"runtime": "sh", "code": "x", "network_enabled": True}, "network.enabled")
+    d.refused("invalid_request", "POST", "/v1/exec", {"runtime": "sh", "code": "x", "network": {"tier": "restricted", "enabled": True}}, "network.enabled")
+
+
+@test
+def tools_take_these_names_too(d):
+    r = d.post("/v1/tools/sandbox.exec", {"language": "python", "code": "print(6*7)", "timeout_seconds": 20})
+    same(r["stdout"], "42\n", "sandbox.exec")
+    r = d.post("/v1/tools/execute_shell", {"command": "pwd", "work_dir": "/tmp", "max_memory_mb": 64, "cpu_limit": 0.5, "network_enabled": False, "session": "t"})
+    same(r["stdout"], "/tmp\n", "execute_shell")
+    limits = d.get(f"/v1/sandboxes/{r['sandbox']}")["limits"]
+    same((limits["memory_bytes"], limits["cpus"]), (64 << 20, 0.5), "limits")
+    r = d.post("/v1/tools/execute_python", {"code": "6*7", "memory_limit": "128m", "timeout_seconds": 30})
+    same(r["results"][0]["data"], "42", "execute_python")
+    for name in ("language", "timeout_seconds", "memory_limit", "work_dir"):
+        listed = next(t for t in d.get("/v1/tools")["tools"] if t["name"] == "sandbox.exec")["input_schema"]["properties"]
+        ensure(name not in listed, "models see one name for each thing", str(listed))
+    d.refused("invalid_request", "POST", "/v1/tools/sandbox.exec", {"runtime": "sh", "code": "x", "work_dir": "/"}, "work_dir")

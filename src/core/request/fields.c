@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "core/request/request.h"
+#include "core/request/synonyms.h"
 #include "core/sandbox/operation.h"
 #include "core/settings/image_fields.h"
 #include "core/settings/network_fields.h"
@@ -194,13 +195,15 @@ const struct field *exec_fields(void)
                                         NAME_FIELD("session", "the conversation it belongs to"),
                                         NAME_FIELD("agent", "the agent it runs for"),
                                         WORKSPACE_FIELD,
+                                        SYNONYM_RUN_FIELDS,
+                                        SYNONYM_LIMIT_FIELDS,
                                         {0}};
         return with_tables(fields);
 }
 
 const struct field *sandbox_exec_fields(void)
 {
-        static struct field fields[] = {EXEC_FIELDS, {0}};
+        static struct field fields[] = {EXEC_FIELDS, SYNONYM_RUN_FIELDS, SYNONYM_LIMIT_FIELDS, {0}};
         return with_tables(fields);
 }
 
@@ -220,6 +223,7 @@ const struct field *sandbox_fields(void)
                  .item = &argument,
                  .max = 64,
                  .help = "your own labels, to find the sandbox by"},
+                SYNONYM_LIMIT_FIELDS,
                 {0}};
         return with_tables(fields);
 }

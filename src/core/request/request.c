@@ -6,6 +6,7 @@
 
 #include "base/base64.h"
 #include "base/err.h"
+#include "core/request/synonyms.h"
 #include "secret/handle.h"
 
 static const char *text(const json_t *o, const char *name)
@@ -149,7 +150,9 @@ int exec_request_from(json_t *document, struct exec_request *ret, struct cella_e
         struct exec_request r = {.document = document, .scope = -1, .workspace = -1};
         const char *word;
         const json_t *v;
-        int e = take_what(&r, err);
+        int e = synonyms_apply(document, err);
+        if (e == 0)
+                e = take_what(&r, err);
         if (e == 0 && (v = json_object_get(document, "stdin")))
                 e = take_content(&r, v, "stdin", &r.input, &r.input_len, err);
         if (e == 0 && (v = json_object_get(document, "files")))

@@ -107,6 +107,9 @@ const struct field *network_request_fields(void)
                  .item = &blocked,
                  .max = NETWORK_REQUEST_BLOCKED_MAX,
                  .help = "refused in addition to the blocked_domains of the settings"},
+                {.name = "enabled",
+                 .type = FIELD_BOOLEAN,
+                 .help = "false: no network; true: the request is refused if it can have none"},
                 {0}};
         return fields;
 }

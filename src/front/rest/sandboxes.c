@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "core/image/images.h"
 #include "core/request/request.h"
+#include "core/request/synonyms.h"
 #include "front/rest/rest.h"
 
 /* A request that waits until its sandbox is ready. */
@@ -97,8 +98,9 @@ void rest_sandbox_create(struct call *call, json_t *body)
         static const struct image_events events = {.on_end = on_image};
         struct cella_err err = {0};
         struct wanting *w = calloc(1, sizeof *w);
-        int r = w ? sandbox_request_image(call->core, &call->caller, body, &events, w, &w->wait, &err)
-                  : err_set(&err, CELLA_INTERNAL, -ENOMEM, "sandbox");
+        int r = w ? synonyms_apply(body, &err) : err_set(&err, CELLA_INTERNAL, -ENOMEM, "sandbox");
+        if (r == 0 && w)
+                r = sandbox_request_image(call->core, &call->caller, body, &events, w, &w->wait, &err);
         if (r == 0 && w) {
                 w->call = call;
                 w->body = body;

@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "core/record.h"
+#include "core/request/synonyms.h"
 #include "front/tools/internal.h"
 
 const char *tool_result_kind(const struct tool_result *result)
@@ -62,10 +63,12 @@ void tool_end_json(struct tool_call *call, json_t *document)
         tool_result_done(&result);
 }
 
-static int check(const struct tool *tool, const struct caller *caller, const json_t *arguments,
+static int check(const struct tool *tool, const struct caller *caller, json_t *arguments,
                  struct cella_err *err)
 {
         int r = tool->may ? caller_may(caller, (enum capability)tool->may, err) : 0;
+        if (r == 0 && json_is_object(arguments))
+                r = synonyms_apply_tool(tool->input(), arguments, err);
         return r < 0 ? r : schema_check(tool->input(), arguments, "", err);
 }
 

@@ -5,7 +5,6 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "core/settings/image_fields.h"
-#include "core/settings/network_fields.h"
 #include "front/tools/internal.h"
 
 #define STDIN_MAX (16 * 1024 * 1024)
@@ -57,21 +56,17 @@ static const struct field own_fields[] = {
          .type = FIELD_WORD,
          .words = engine_words,
          .help = "What makes the sandbox; as the operator set it by default."},
-        {.name = "network",
-         .type = FIELD_OBJECT,
-         .help = "What it may reach, at most what the operator allows: {\"tier\": \"standard\", "
-                 "\"allowed_domains\": [\"pypi.org\"]}."},
 };
 
 const struct field *docker_tool_input(void)
 {
         const struct field *const common[] = {&run_env_field,    &run_files_field,   &run_timeout_field,
-                                              &run_memory_field, &run_secrets_field, &run_agent_field};
+                                              &run_memory_field, &run_secrets_field, &run_agent_field,
+                                              &run_cpus_field,   run_network_field()};
         static struct field fields[ARRAY_LEN(own_fields) + ARRAY_LEN(common) + 1];
         size_t n = 0;
         for (; n < ARRAY_LEN(own_fields); n++)
                 fields[n] = own_fields[n];
-        fields[n - 1].fields = network_request_fields();
         for (size_t i = 0; i < ARRAY_LEN(common); i++)
                 fields[n++] = *common[i];
         return fields;

@@ -50,7 +50,10 @@ void kill_tool_begin(struct tool_call *call);
 
 /* ---- run.c: shared by the tools that run a command ---- */
 extern const struct field run_secrets_field, run_timeout_field, run_memory_field, run_env_field,
-        run_files_field, run_agent_field;
+        run_files_field, run_agent_field, run_cpus_field;
+const struct field *run_network_field(void);
+/* Returns the limits among the arguments, but the time limit, as a new reference. */
+json_t *run_limits(const struct tool_call *call);
 /* run_document() creates the document for POST /v1/exec from the arguments with the same names.  run_begin()
  * runs it and takes ownership of it.  bare: with the result of sandbox.exec. */
 json_t *run_document(const struct tool_call *call);

@@ -96,8 +96,12 @@ const struct field *python_tool_input(void)
                  .max = 256,
                  .help = "If given, code that imports any other module is refused."},
                 {0},
+                {0},
+                {0},
                 {0}};
-        fields[ARRAY_LEN(fields) - 2] = run_agent_field;
+        fields[ARRAY_LEN(fields) - 4] = run_agent_field;
+        fields[ARRAY_LEN(fields) - 3] = run_cpus_field;
+        fields[ARRAY_LEN(fields) - 2] = *run_network_field();
         return fields;
 }
 
@@ -157,12 +161,8 @@ static void cancel(struct tool_call *call)
 
 static json_t *limits_of(const struct tool_call *call, bool timeout_too)
 {
-        const json_t *memory = json_object_get(call->arguments, "memory_mb"),
-                     *timeout = json_object_get(call->arguments, "timeout_ms");
-        json_t *limits = json_object();
-        if (memory)
-                json_object_set_new(limits, "memory_bytes",
-                                    json_integer(json_integer_value(memory) * INT64_C(1048576)));
+        const json_t *timeout = json_object_get(call->arguments, "timeout_ms");
+        json_t *limits = run_limits(call);
         if (timeout && timeout_too)
                 json_object_set(limits, "timeout_ms", (json_t *)timeout);
         return limits;
@@ -397,6 +397,9 @@ static int start_run(struct python *p, struct cella_err *err)
                                              : code_for_packages(packages);
         json_t *document = json_pack("{s:s, s:o, s:o}", "runtime", p->context->runtime, "code", code,
                                      "limits", limits_of(call, true));
+        json_t *network = json_object_get(call->arguments, "network");
+        if (document && network) /* it must be that of the sandbox */
+                json_object_set(document, "network", network);
         int r = document ? exec_request_from(document, &request, err)
                          : err_set(err, CELLA_INTERNAL, -ENOMEM, "run");
         if (r < 0)
@@ -450,6 +453,7 @@ static struct exec_request code_request(const struct tool_call *call)
                                      .scope = -1,
                                      .workspace = -1,
                                      .engine = -1,
+                                     .network = json_object_get(call->arguments, "network"),
                                      .isolated = context != NULL,
                                      .lasting = true};
 }

@@ -7,6 +7,7 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "core/execution/submit.h"
+#include "core/settings/network_fields.h"
 #include "front/tools/internal.h"
 
 #define CODE_MAX (4 * 1024 * 1024 - 4096)
@@ -37,6 +38,11 @@ const struct field run_memory_field = {.name = "memory_mb",
                                        .min = 16,
                                        .max = 1048576,
                                        .help = "Memory limit in MiB."};
+const struct field run_cpus_field = {.name = "cpus",
+                                     .type = FIELD_NUMBER,
+                                     .min = 10,
+                                     .max = 1024000,
+                                     .help = "CPU cores; 0.5 is half of one."};
 const struct field run_agent_field = {
         .name = "agent",
         .type = FIELD_STRING,
@@ -54,6 +60,17 @@ const struct field run_files_field = {
         .max = 256,
         .check = request_files_check,
         .help = "Files to write to /workspace first: path to text, or to {\"base64\": \"...\"}."};
+
+const struct field *run_network_field(void)
+{
+        static struct field field = {.name = "network",
+                                     .type = FIELD_OBJECT,
+                                     .help = "What it may reach, at most what the operator allows: "
+                                             "{\"tier\": \"standard\", \"allowed_domains\": "
+                                             "[\"pypi.org\"]}."};
+        field.fields = network_request_fields();
+        return &field;
+}
 
 const struct field *exec_tool_input(void)
 {
@@ -120,6 +137,8 @@ const struct field *shell_tool_input(void)
                 {0},
                 {0},
                 {0},
+                {0},
+                {0},
                 {0}};
         fields[5] = run_env_field;
         fields[6] = run_files_field;
@@ -127,6 +146,8 @@ const struct field *shell_tool_input(void)
         fields[8] = run_memory_field;
         fields[9] = run_secrets_field;
         fields[10] = run_agent_field;
+        fields[11] = run_cpus_field;
+        fields[12] = *run_network_field();
         return fields;
 }
 
@@ -249,11 +270,22 @@ static void set(json_t *document, const char *name, json_t *value)
                 json_object_set(document, name, value);
 }
 
+json_t *run_limits(const struct tool_call *call)
+{
+        const json_t *memory = json_object_get(call->arguments, "memory_mb");
+        json_t *limits = json_object();
+        if (memory)
+                json_object_set_new(limits, "memory_bytes",
+                                    json_integer(json_integer_value(memory) * INT64_C(1048576)));
+        set(limits, "cpus", json_object_get(call->arguments, "cpus"));
+        return limits;
+}
+
 json_t *run_document(const struct tool_call *call)
 {
         static const char *const same[] = {"stdin", "env",   "files",  "cwd",    "session",
                                            "agent", "image", "engine", "network"};
-        json_t *document = json_object(), *memory = json_object_get(call->arguments, "memory_mb");
+        json_t *document = json_object(), *limits = run_limits(call);
         const json_t *timeout = json_object_get(call->arguments, "timeout_ms");
         for (size_t i = 0; i < ARRAY_LEN(same); i++)
                 set(document, same[i], json_object_get(call->arguments, same[i]));
@@ -262,10 +294,9 @@ json_t *run_document(const struct tool_call *call)
                 json_object_set_new(document, "timeout_ms",
                                     json_integer(ms < TIMEOUT_MAX_MS ? ms : TIMEOUT_MAX_MS));
         }
-        if (memory)
-                json_object_set_new(
-                        document, "limits",
-                        json_pack("{s:I}", "memory_bytes", json_integer_value(memory) * INT64_C(1048576)));
+        if (json_object_size(limits) > 0)
+                set(document, "limits", limits);
+        json_decref(limits);
         return document;
 }
 
