@@ -103,7 +103,10 @@ static void results(struct json *j, const struct result_run *run)
 
 static void of_context(struct json *j, const struct result_run *run)
 {
-        json_put_string(j, "context", run->context);
+        if (run->context)
+                json_put_string(j, "context", run->context);
+        else
+                json_put_null(j, "context");
         if (run->error)
                 json_put_raw(j, "error", run->error, run->error_len);
         else

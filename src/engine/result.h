@@ -10,7 +10,7 @@ enum {
 
 /* Additional fields of a run in a context.  results and error are JSON text. */
 struct result_run {
-        const char *context; /* its id */
+        const char *context; /* its id; NULL: it ended with the run */
         const char *const *results;
         const size_t *result_lens;
         size_t n_results;

@@ -83,7 +83,7 @@ def results_have_structure_and_text(d):
 def fails(c, tool_name, text, **arguments):
     r = c.tool(tool_name, **arguments)
     same((r["isError"], r["content"][0]["text"]), (True, text), tool_name)
-    ensure("structuredContent" not in r, "nothing else")
+    same("structuredContent" in r, text == "timeout", "the output until then, else nothing")
     ensure(r["_meta"]["cella/error"]["kind"], "its kind")
 
 
@@ -667,3 +667,74 @@ def the_workspace_of_the_agent_is_there_for_tools(d):
     d.ok("PATCH", "/v1/settings", {"workspace": "rw"})
     c.tool("execute_python", code="open('out', 'w').write('z')")
     same(support.read(os.path.join(root, "test", "out")), "z", "the file on the host")
+
+
+# Results that suit a model.
+
+FORMS = """
+class Table:
+    def __repr__(self): return 'a table'
+    def _repr_html_(self): return '<table>' + 'x' * 5000
+    def _repr_svg_(self): return '<svg xmlns="http://www.w3.org/2000/svg">' + 'y' * 5000 + '</svg>'
+Table()
+"""
+
+
+MANY_FILES = "for i in range(900): open('n' * 100 + str(i), 'w').close()"
+
+
+@test
+def long_output_is_cut_in_the_middle(d):
+    for c in both(d):
+        for name, arguments in (("execute_shell", {"command": "echo begin; yes | head -c 60000; echo end; echo problem >&2"}),
+                                ("sandbox.exec", {"runtime": "sh", "code": "echo begin; yes | head -c 60000; echo end; echo problem >&2"})):  # fmt: skip
+            r = c.tool(name, **arguments)
+            one = r["structuredContent"]
+            ensure(15000 < len(one["stdout"]) < 30000 and len(r["content"][0]["text"]) <= 30000, f"{name}: {len(one['stdout'])} characters")
+            ensure(one["stdout"].startswith("begin\n") and one["stdout"].endswith("end\n"), "both ends")
+            same(one["stderr"], "problem\n", "the other stream")
+            line = next(x for x in one["stdout"].splitlines() if "omitted" in x)
+            uri = line.split("the log has 64 KiB: ")[1].rstrip("]")
+            if name == "execute_shell":
+                same((one["stdout_truncated"], one["stdout_bytes"]), (True, 60010), "the fields")
+            until(lambda u=uri, cc=c: "result" in cc.whole("resources/read", {"uri": u})[0], 20, "the log")
+            same(len(c.ask("resources/read", {"uri": uri})["contents"][0]["text"]), 60010, "all of it")
+        r = c.tool("execute_shell", command="head -c 20000 /dev/zero | tr '\\0' x")["structuredContent"]
+        same((len(r["stdout"]), r["stdout_truncated"]), (20000, False), "what fits")
+        c.tool("write_file", session="f", path="f", content="z" * 50000)
+        r = c.tool("read_file", session="f", path="f")["structuredContent"]
+        same((len(r["content"]), r["truncated"], r["bytes"]), (30000, True, 50000), "a long file")
+        r = c.tool("read_file", session="f", path="f", max_bytes=40000)["structuredContent"]
+        same(len(r["content"]), 40000, "as requested")
+        r = c.tool("execute_python", code="print('\u00e4' * 40000)")["structuredContent"]
+        ensure("\ufffd" not in r["stdout"], "whole characters")
+        for code in ("print('\\x01' * 40000)", "raise ValueError('m' * 100000)", "for i in range(60): display('v' * 3000)", MANY_FILES):
+            r = c.tool("execute_python", code=code)
+            sizes = len(r["content"][0]["text"]), len(json.dumps(r["structuredContent"], separators=(",", ":"), ensure_ascii=False).encode())
+            ensure(max(sizes) <= 30000, f"{code}: {sizes}")
+
+
+@test
+def a_value_comes_in_one_form_and_an_exception_once(d):
+    for c in both(d):
+        r = c.tool("execute_python", code=FORMS)
+        same([x["mime"] for x in r["structuredContent"]["results"]], ["text/plain"], "forms")
+        ensure("<svg" not in json.dumps(r) and "<table" not in json.dumps(r), "nothing of the others")
+        r = c.tool("execute_python", code="def f(): return 1/0\nf()")
+        same(json.dumps(r["structuredContent"]).count("Traceback"), 1, "in structuredContent")
+        same(r["content"][0]["text"].count("Traceback"), 1, "in the text")
+        same(r["structuredContent"]["error"]["name"], "ZeroDivisionError", "the error")
+        same(r["structuredContent"]["context"], None, "a context that is gone")
+        ensure("ctx_" not in r["content"][0]["text"], "nor in the text")
+        r = c.tool("execute_python", code="'y' * 100000")["structuredContent"]["results"][0]["data"]
+        ensure(len(r) < 9000 and "omitted" in r, "a long value")
+        r = c.tool("execute_python", code=Picture.code)
+        ensure(Picture.data not in json.dumps(r["structuredContent"]), "no picture in structuredContent")
+
+
+@test
+def a_timeout_of_sandbox_exec_keeps_the_output(d):
+    for c in both(d):
+        r = c.tool("sandbox.exec", runtime="sh", code="echo out; sleep 60", timeout_ms=5000)
+        same((r["isError"], r["content"][0]["text"], r["structuredContent"]["stdout"]), (True, "timeout", "out\n"), "result")
+        ensure("out" in r["content"][-1]["text"], "as text, too", str(r["content"]))

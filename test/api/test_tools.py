@@ -214,7 +214,7 @@ def python_gives_the_whole_result(d):
     conforms(r, schema)
     extra = {"context", "error"}
     check_result({k: v for k, v in r.items() if k not in extra})
-    same((r["stdout"], r["error"]), ("out\n", None), "result")
+    same((r["stdout"], r["error"], r["context"]), ("out\n", None, None), "result, of a context that is gone")
     same(r["results"], [{"mime": "text/plain", "data": "42", "main": True, "value": 0}], "value")
     r = call(d, "execute_python", code="1/0")
     conforms(r, schema)
@@ -421,3 +421,18 @@ def fields_of_other_modules_are_checked(d):
                             ("execute_python", {"code": "import os", "allowed_imports": ["json"]})):  # fmt: skip
         ensure(error(d, name, **arguments)[0] >= 400, f"{name} is refused")
     same(d.rows(), [], "nothing was run")
+
+
+@test
+def sandbox_exec_returns_the_output_before_a_timeout(d):
+    a = d.request("POST", "/v1/tools/sandbox.exec", {"runtime": "sh", "code": "echo out; echo err >&2; sleep 60", "timeout_ms": 1500})
+    same((a.status, a.json()["error"]["kind"]), (504, "timeout"), "the error", a)
+    same((a.json()["stdout"], a.json()["stderr"]), ("out\n", "err\n"), "what it had printed")
+
+
+@test
+def results_of_this_api_are_not_shortened(d):
+    r = call(d, "execute_python", code="print('x' * 100000)\n'y' * 100000")
+    same((len(r["stdout"]), len(r["results"][0]["data"])), (100001, 100002), "lengths")
+    r = call(d, "execute_python", code="1/0")
+    ensure("ZeroDivisionError" in r["error"]["traceback"], "the traceback")

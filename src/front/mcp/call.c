@@ -129,12 +129,12 @@ static void put_result(struct json *j, const struct mcp_request *request, const 
         json_put_open(j, "content", '[');
         if (failed)
                 put_error(j, &result->err);
-        else
+        if (!failed || result->json)
                 put_text(j, result->text ? result->text : result->json,
                          result->text ? result->text_len : result->len);
         put_images(j, result);
         json_put_close(j, ']');
-        if (!failed)
+        if (result->json)
                 json_put_raw(j, "structuredContent", result->json, result->len);
         json_put_bool(j, "isError", failed);
         put_meta(j, request, result);
@@ -219,7 +219,7 @@ void mcp_tools_call(struct mcp_request *request)
         const struct caller caller = caller_of(request);
         const struct tool_options options = {.core = request->mcp->core,
                                              .caller = &caller,
-                                             .images_apart = true,
+                                             .for_model = true,
                                              .events = c->token ? &loud : &quiet,
                                              .context = c};
         request->data = c;

@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "core/sandbox/sandbox.h"
+#include "front/tools/brief.h"
 #include "front/tools/internal.h"
 
 #define READ_STANDARD (64 * 1024)
@@ -127,7 +128,7 @@ static void put_content(const struct tool_call *call, const char *data, size_t l
                 json_object_set_new(document, "content", json_stringn(data, text));
                 return;
         }
-        const bool picture = mime && call->options.images_apart;
+        const bool picture = mime && call->options.for_model;
         char *encoded = bytes_base64(data, len);
         json_object_set_new(document, "encoding", json_string(picture ? "image" : "base64"));
         json_object_set_new(document, "content", json_string(picture || !encoded ? "" : encoded));
@@ -161,6 +162,11 @@ static void on_read(void *context, struct bytes *b, const struct cella_err *err)
         const char *mime = offset == 0 && !more ? bytes_image(data, len) : NULL;
         size_t text = more ? whole_characters(data, len) : bytes_are_text(data, len) ? len : 0;
         struct tool_result result = {0};
+        if (call->options.for_model && !json_object_get(call->arguments, "max_bytes") &&
+            text > BRIEF_TEXT_MAX) {
+                text = whole_characters(data, BRIEF_TEXT_MAX);
+                more = true;
+        }
         json_t *document = json_pack("{s:s, s:s, s:I, s:I, s:b}", "path", tool_text(call, "path"), "sandbox",
                                      t->sandbox, "bytes", (json_int_t)st.bytes, "offset", (json_int_t)offset,
                                      "truncated", (int)more);

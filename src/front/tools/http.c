@@ -58,9 +58,14 @@ static void on_end(void *context, const struct tool_result *result)
         struct call *call = c->call;
         http_on_gone(call->request, NULL, NULL);
         if (result->timeout) {
-                api_reply(call, 504,
-                          json_pack("{s:{s:s, s:s, s:s}}", "error", "kind", tool_result_kind(result),
-                                    "message", result->err.msg, "hint", result->err.hint));
+                /* with the output until then */
+                json_t *body = json_loadb(result->json, result->len, JSON_ALLOW_NUL, NULL);
+                if (!body)
+                        body = json_object();
+                json_object_set_new(body, "error",
+                                    json_pack("{s:s, s:s, s:s}", "kind", tool_result_kind(result), "message",
+                                              result->err.msg, "hint", result->err.hint));
+                api_reply(call, 504, body);
         } else if (result->err.kind) {
                 api_reply_err(call, &result->err);
         } else {

@@ -308,7 +308,9 @@ static void finish(struct python *p, const struct context_run *run)
 {
         struct tool_call *call = p->call;
         struct tool_result result = {0};
-        const struct result_run extra = context_run_extra(run);
+        struct result_run extra = context_run_extra(run);
+        if (p->own_context) /* leave() removes it */
+                extra.context = NULL;
         result_make(call, &run->result, &run->request, run->walls, run->missing, &extra, &result);
         leave(p);
         tool_end(call, &result);

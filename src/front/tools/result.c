@@ -8,9 +8,9 @@
 
 #include "base/err.h"
 #include "engine/result.h"
+#include "front/tools/brief.h"
 #include "front/tools/internal.h"
 
-#define SHOWN_MAX 8192    /* maximum of one value, for a model */
 #define RESULT_USUAL 2048 /* estimated size of a result without its output */
 
 static const char *const status_words[] = {"exited",       "signaled",    "timeout",   "memory_limit",
@@ -31,6 +31,7 @@ const struct field *result_fields(void)
                 {"main", FIELD_BOOLEAN, .help = "It is the value of the last expression."},
                 {"value", FIELD_INTEGER, .help = "Different forms of one value have the same number."},
                 {"content", FIELD_INTEGER, .help = "Index of the content block with the picture."},
+                {"omitted_bytes", FIELD_INTEGER, .help = "Size of a picture that is not returned."},
                 {0}};
         static const struct field error[] = {
                 {"name", FIELD_STRING}, {"message", FIELD_STRING}, {"traceback", FIELD_STRING}, {0}};
@@ -68,7 +69,7 @@ const struct field *result_fields(void)
                 {"usage", FIELD_OBJECT, FIELD_REQUIRED, .fields = usage},
                 {"results", FIELD_ARRAY, FIELD_REQUIRED, .item = &value_item,
                  .help = "The value of the last expression, and what was displayed."},
-                {"context", FIELD_STRING},
+                {"context", FIELD_STRING, FIELD_NULLABLE, .help = "Its id; null: it ended with the call."},
                 {"error", FIELD_OBJECT, FIELD_NULLABLE, .fields = error, .help = "The exception, if any."},
                 {"files", FIELD_ARRAY, FIELD_REQUIRED, .item = &file_item},
                 {"violations", FIELD_ARRAY, FIELD_REQUIRED, .item = &violation_item,
@@ -79,74 +80,6 @@ const struct field *result_fields(void)
                 {"cost", FIELD_NUMBER, FIELD_REQUIRED},
                 {0}};
         return fields;
-}
-
-/* ---- pictures ---- */
-
-static const char *text_of(const json_t *o, const char *name)
-{
-        return json_string_value(json_object_get(o, name));
-}
-
-/* Formats that every client shows.  SVG is text and is not among them. */
-static bool is_picture(const char *mime)
-{
-        return mime && (!strcmp(mime, "image/png") || !strcmp(mime, "image/jpeg"));
-}
-
-/* Returns the JSON that replaces an image in the list of values. */
-static char *take_picture(json_t *value, struct tool_result *ret)
-{
-        struct tool_image *image = &ret->images[ret->n_images];
-        const char *data = text_of(value, "data");
-        if (!data || ret->n_images == TOOL_IMAGES_MAX)
-                return NULL;
-        image->mime = strdup(text_of(value, "mime"));
-        image->data = strdup(data);
-        if (!image->mime || !image->data) {
-                free(image->mime);
-                free(image->data);
-                return NULL;
-        }
-        json_object_del(value, "data");
-        /* the text is the first content */
-        json_object_set_new(value, "content", json_integer(++ret->n_images));
-        return json_dumps(value, JSON_COMPACT);
-}
-
-struct values {
-        const char **texts;
-        size_t *lens;
-        char **owned;
-        size_t n;
-};
-
-static void values_done(struct values *v)
-{
-        for (size_t i = 0; v->owned && i < v->n; i++)
-                free(v->owned[i]);
-        free(v->owned);
-        free(v->texts);
-        free(v->lens);
-}
-
-static int values_part(const struct result_run *run, struct tool_result *ret, struct values *v)
-{
-        v->n = run->n_results;
-        v->texts = calloc(v->n + 1, sizeof *v->texts);
-        v->lens = calloc(v->n + 1, sizeof *v->lens);
-        v->owned = calloc(v->n + 1, sizeof *v->owned);
-        if (!v->texts || !v->lens || !v->owned)
-                return -ENOMEM;
-        for (size_t i = 0; i < v->n; i++) {
-                json_t *value = json_loadb(run->results[i], run->result_lens[i], JSON_ALLOW_NUL, NULL);
-                if (is_picture(text_of(value, "mime")))
-                        v->owned[i] = take_picture(value, ret);
-                json_decref(value);
-                v->texts[i] = v->owned[i] ? v->owned[i] : run->results[i];
-                v->lens[i] = v->owned[i] ? strlen(v->owned[i]) : run->result_lens[i];
-        }
-        return 0;
 }
 
 /* ---- for a model ---- */
@@ -163,8 +96,6 @@ static void show_values(struct json *j, const struct result_run *run)
 {
         bool any = false;
         for (size_t i = 0; i < run->n_results; i++) {
-                if (run->result_lens[i] > SHOWN_MAX)
-                        continue;
                 if (!any)
                         json_put_open(j, "results", '[');
                 any = true;
@@ -174,7 +105,8 @@ static void show_values(struct json *j, const struct result_run *run)
                 json_put_close(j, ']');
         if (run->error)
                 json_put_raw(j, "error", run->error, run->error_len);
-        json_put_string(j, "context", run->context);
+        if (run->context)
+                json_put_string(j, "context", run->context);
 }
 
 static void show_files(struct json *j, const struct cella_result *r)
@@ -193,7 +125,8 @@ static void show_violations(struct json *j, const struct cella_result *r)
                 result_write_violations(j, "refused", r, 20);
 }
 
-static void show(struct json *j, const struct cella_result *r, const struct result_run *run)
+static void show(struct json *j, const struct cella_result *r, const struct exec_request *request,
+                 const struct result_run *run)
 {
         json_put_open(j, NULL, '{');
         json_put_string(j, "status", cella_status_name(r->status));
@@ -206,47 +139,68 @@ static void show(struct json *j, const struct cella_result *r, const struct resu
         show_violations(j, r);
         if (r->hint[0])
                 json_put_string(j, "hint", r->hint);
+        if (request->renewed)
+                json_put_string(j, "note", request->reason);
         json_put_close(j, '}');
 }
 
 /* ---- both ---- */
 
-int result_make(const struct tool_call *call, const struct cella_result *r,
-                const struct exec_request *request, uint32_t walls, uint32_t missing,
-                const struct result_run *run, struct tool_result *ret)
+static int result_texts(const struct cella_result *r, const struct exec_request *request,
+                        const struct result_about *about, struct tool_result *ret)
 {
-        struct cella_isolation isolation;
-        struct result_run parted;
-        struct values values = {0};
         struct json_text text;
         /* Escapes need little additional room. */
         const size_t output = r->output_len[CELLA_STDOUT] + r->output_len[CELLA_STDERR],
                      expected = RESULT_USUAL + output + output / 4;
-        struct json j = {.out = NULL};
-        if (run && call->options.images_apart) {
-                parted = *run;
-                if (values_part(run, ret, &values) == 0) {
-                        parted.results = values.texts;
-                        parted.result_lens = values.lens;
-                        run = &parted;
-                }
-        }
-        isolation_fill(walls, missing, &isolation);
-        struct result_about about = exec_request_about(request, &isolation);
-        about.run = run;
-        if ((j.out = json_text_open(&text, expected))) {
-                result_write(&j, r, &about, 0);
+        struct json j = {.out = json_text_open(&text, expected)};
+        if (j.out) {
+                result_write(&j, r, about, 0);
                 fclose(j.out);
                 ret->json = text.data;
                 ret->len = text.len;
         }
         j = (struct json){.out = json_text_open(&text, expected)};
         if (j.out) {
-                show(&j, r, run);
+                show(&j, r, request, about->run);
                 fclose(j.out);
                 ret->text = text.data;
                 ret->text_len = text.len;
         }
-        values_done(&values);
-        return ret->json && ret->text ? 0 : err_set(&ret->err, CELLA_INTERNAL, -ENOMEM, "result");
+        return ret->json && ret->text ? 0 : -ENOMEM;
+}
+
+static int result_brief(const struct tool_call *call, const struct cella_result *r,
+                        const struct exec_request *request, struct result_about about,
+                        struct tool_result *ret)
+{
+        const struct result_run *run = about.run;
+        int e = 0;
+        for (size_t max = BRIEF_TEXT_MAX; e == 0;) {
+                struct brief brief = {0};
+                if ((e = brief_make(r, run, call->core->settings.audit_keep_output, max, ret, &brief)) == 0) {
+                        about.run = run ? &brief.run : NULL;
+                        e = result_texts(&brief.result, request, &about, ret);
+                }
+                brief_done(&brief);
+                max = brief_less(max, ret->len > ret->text_len ? ret->len : ret->text_len);
+                if (e < 0 || max == 0)
+                        break;
+                tool_result_done(ret);
+                about.more = NULL; /* the report of the scanner: it is in the log */
+        }
+        return e;
+}
+
+int result_make(const struct tool_call *call, const struct cella_result *r,
+                const struct exec_request *request, uint32_t walls, uint32_t missing,
+                const struct result_run *run, struct tool_result *ret)
+{
+        struct cella_isolation isolation;
+        isolation_fill(walls, missing, &isolation);
+        struct result_about about = exec_request_about(request, &isolation);
+        about.run = run;
+        int e = call->options.for_model ? result_brief(call, r, request, about, ret)
+                                        : result_texts(r, request, &about, ret);
+        return e < 0 ? err_set(&ret->err, CELLA_INTERNAL, e, "result") : 0;
 }

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "core/execution/submit.h"
 #include "core/settings/network_fields.h"
+#include "front/tools/brief.h"
 #include "front/tools/internal.h"
 
 #define CODE_MAX (4 * 1024 * 1024 - 4096)
@@ -175,25 +176,45 @@ static void on_violation(struct execution *ex, const struct violation *violation
                 o->events->on_violation(o->context, violation);
 }
 
-static void fill_bare(const struct cella_result *r, struct tool_result *ret)
+static int write_bare(const struct cella_result *r, struct tool_result *ret)
 {
-        struct json j = {.out = NULL};
-        if (r->status == CELLA_TIMEOUT) {
-                ret->timeout = true;
-                err_say(&ret->err, CELLA_INVALID_REQUEST, -ETIMEDOUT, "timeout");
-                err_hint(&ret->err, "timeout_ms gives it more time");
-                return;
-        }
-        if (!(j.out = open_memstream(&ret->json, &ret->len))) {
-                err_set(&ret->err, CELLA_INTERNAL, -ENOMEM, "result");
-                return;
-        }
+        struct json j = {.out = open_memstream(&ret->json, &ret->len)};
+        if (!j.out)
+                return -ENOMEM;
         json_put_open(&j, NULL, '{');
         json_put_bytes(&j, "stdout", r->output[CELLA_STDOUT], r->output_len[CELLA_STDOUT]);
         json_put_bytes(&j, "stderr", r->output[CELLA_STDERR], r->output_len[CELLA_STDERR]);
         json_put_number(&j, "exit_code", (uint64_t)r->exit_code);
         json_put_close(&j, '}');
         fclose(j.out);
+        return 0;
+}
+
+static int brief_bare(const struct tool_call *call, const struct cella_result *r, struct tool_result *ret)
+{
+        for (size_t max = BRIEF_TEXT_MAX;;) {
+                struct brief brief = {0};
+                int e = brief_make(r, NULL, call->core->settings.audit_keep_output, max, ret, &brief);
+                if (e == 0)
+                        e = write_bare(&brief.result, ret);
+                brief_done(&brief);
+                max = brief_less(max, ret->len);
+                if (e < 0 || max == 0)
+                        return e;
+                tool_result_done(ret);
+        }
+}
+
+static void fill_bare(const struct tool_call *call, const struct cella_result *r, struct tool_result *ret)
+{
+        int e = call->options.for_model ? brief_bare(call, r, ret) : write_bare(r, ret);
+        if (e < 0) {
+                err_set(&ret->err, CELLA_INTERNAL, e, "result");
+        } else if (r->status == CELLA_TIMEOUT) {
+                ret->timeout = true;
+                err_say(&ret->err, CELLA_INVALID_REQUEST, -ETIMEDOUT, "timeout");
+                err_hint(&ret->err, "timeout_ms gives it more time");
+        }
 }
 
 static void on_end(struct execution *ex, void *context)
@@ -201,7 +222,7 @@ static void on_end(struct execution *ex, void *context)
         struct running *run = context;
         struct tool_result result = {.err = ex->failure};
         if (ex->failure.kind == CELLA_OK && run->bare)
-                fill_bare(&ex->result, &result);
+                fill_bare(run->call, &ex->result, &result);
         else if (ex->failure.kind == CELLA_OK)
                 result_make(run->call, &ex->result, &ex->request, ex->walls, ex->missing, NULL, &result);
         tool_end(run->call, &result);

@@ -49,7 +49,7 @@ struct tool_image {
 struct tool_result {
         struct cella_err err; /* kind CELLA_OK: success */
         bool timeout;         /* the error is "timeout", which is not a cella_kind */
-        char *json;           /* according to the tool's output fields */
+        char *json;           /* according to the tool's output fields; also with timeout: what there was */
         size_t len;
         char *text; /* the same for a model, shorter; NULL: json is short enough */
         size_t text_len;
@@ -71,7 +71,7 @@ struct tool_events {
 struct tool_options {
         struct core *core;
         const struct caller *caller;
-        bool images_apart; /* in result.images, instead of in the JSON */
+        bool for_model; /* results are shortened, see brief.h; images are in result.images, not in the JSON */
         const struct tool_events *events;
         void *context;
 };
