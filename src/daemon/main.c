@@ -29,6 +29,9 @@
 struct arguments {
         const char *state, *settings, *listen, *socket;
         const char *images; /* the store of images; NULL: in the state directory */
+        /* Of `cella mcp`; NULL: not given. */
+        const char *patch; /* JSON: settings above those of the file */
+        const char *session, *agent;
         uint64_t listeners, owner;
         uint64_t stdio;      /* 1: after the listeners there is a socket with an MCP client */
         uint64_t credential; /* 1: and then the descriptor of the key for the secrets, see secret/key.h */
@@ -74,6 +77,12 @@ static int parse_arguments(int argc, char **argv, struct arguments *ret, struct 
                         ret->socket = value;
                 else if (!strcmp(name, "--images"))
                         ret->images = value;
+                else if (!strcmp(name, "--patch"))
+                        ret->patch = value;
+                else if (!strcmp(name, "--session"))
+                        ret->session = value;
+                else if (!strcmp(name, "--agent"))
+                        ret->agent = value;
                 else if (!strcmp(name, "--listeners"))
                         r = parse_count(value, &ret->listeners);
                 else if (!strcmp(name, "--stdio"))
@@ -94,7 +103,7 @@ static int parse_arguments(int argc, char **argv, struct arguments *ret, struct 
         return 0;
 }
 
-/* ---- settings: the defaults, changes through the API, and above them the file ---- */
+/* ---- settings: the defaults, changes through the API, above them the file, then the command line ---- */
 
 static int read_settings_file(const char *path, json_t **ret, struct cella_err *err)
 {
@@ -111,14 +120,30 @@ static int read_settings_file(const char *path, json_t **ret, struct cella_err *
         return 0;
 }
 
+/* Replaces *document by one with the changes of the command line; `cella mcp` wrote them. */
+static int patch_settings(const char *text, json_t **document, struct cella_err *err)
+{
+        json_t *patch = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+        if (!patch)
+                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "--patch is not valid JSON");
+        json_t *patched = schema_merge(*document, patch);
+        json_decref(*document);
+        json_decref(patch);
+        *document = patched;
+        return 0;
+}
+
 static int load_settings(struct server *s, const json_t *base, json_t **ret, struct cella_err *err)
 {
         json_t *file = NULL, *merged = NULL, *empty = json_object();
         int r = read_settings_file(s->arguments.settings, &file, err);
         if (r == 0) {
                 merged = schema_merge(base ? base : empty, file ? file : empty);
-                r = schema_check(settings_fields(), merged, "", err);
+                if (s->arguments.patch)
+                        r = patch_settings(s->arguments.patch, &merged, err);
         }
+        if (r == 0)
+                r = schema_check(settings_fields(), merged, "", err);
         if (r == 0 && !(*ret = schema_fill(settings_fields(), merged)))
                 r = err_set(err, CELLA_INTERNAL, -ENOMEM, "settings");
         json_decref(file);
@@ -294,6 +319,8 @@ static int start(struct server *s, struct cella_err *err)
                 .owner = (uid_t)s->arguments.owner,
                 .listen = s->arguments.listen,
                 .stdio = s->arguments.stdio ? LISTENER_FD + (int)s->arguments.listeners : -1,
+                .session = s->arguments.session,
+                .agent = s->arguments.agent,
                 .log = log_line,
         };
         if ((r = api_new(&options, &s->api, err)) < 0)

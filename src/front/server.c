@@ -163,7 +163,8 @@ int api_new(const struct api_options *options, struct api **ret, struct cella_er
         };
         if ((r = mcp_new(api, &api->mcp, err)) < 0 || (r = http_server_new(&http, &api->http, err)) < 0)
                 return r;
-        if (options->stdio >= 0 && (r = mcp_stdio_start(api->mcp, options->stdio, err)) < 0)
+        if (options->stdio >= 0 &&
+            (r = mcp_stdio_start(api->mcp, options->stdio, options->session, options->agent, err)) < 0)
                 return r;
         api->heartbeat.data = api;
         uv_timer_init(options->core->loop, &api->heartbeat);

@@ -9,7 +9,8 @@ struct api_options {
         size_t n_listeners;
         uid_t owner;
         const char *listen;
-        int stdio; /* a socket with an MCP client; ownership is taken; -1: none */
+        int stdio;                   /* a socket with an MCP client; ownership is taken; -1: none */
+        const char *session, *agent; /* of that client, see mcp_stdio_start() */
         api_log log;
 };
 

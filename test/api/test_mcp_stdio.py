@@ -201,3 +201,51 @@ def cella_mcp_reads_settings_and_refuses_wrong_arguments():
     same((r.rc, "takes no 'extra'" in r.err), (2, True), "a word too many")
     r = support.cella(["mcp", "--settings", "nothing.json"], input=b"")
     ensure(r.rc != 0 and "nothing.json" in r.err, f"a file that is not there: {r.rc} {r.err}")
+
+
+# Options.
+
+
+def shell(c, command, **more):
+    return c.ask("tools/call", {"name": "execute_shell", "arguments": {"command": command, **more}})["structuredContent"]
+
+
+@test
+def a_directory_of_the_host_is_the_workspace():
+    mine = support.here("project")
+    os.mkdir(mine, 0o755)
+    support.write(os.path.join(mine, "data"), "x\n")
+    for suffix, code in (("", 1), (":ro", 1), (":rw", 0)):
+        with Stdio("--workspace", mine + suffix) as c:
+            c.ask("initialize", HELLO)
+            r = shell(c, f"cat data; echo {suffix} > made")
+            same((r["stdout"], r["exit_code"]), ("x\n", code), f"{suffix or 'the default'}: {r['stderr']}")
+            r = c.ask("tools/call", {"name": "execute_python", "arguments": {"code": "print(open('data').read(), end='')"}})
+            same(r["structuredContent"]["stdout"], "x\n", "python")
+            r = c.ask("tools/call", {"name": "sandbox.exec", "arguments": {"runtime": "sh", "code": "ls"}})
+            same(r["structuredContent"]["stdout"], "", "sandbox.exec has an empty one")
+            r = c.ask("tools/call", {"name": "execute_shell", "arguments": {"command": "ls", "agent": "other"}})
+            ensure(r["isError"], "a directory beside it", str(r))
+    same(support.read(os.path.join(mine, "made")), ":rw\n", "the file on the host")
+    ensure(not os.path.exists(os.path.join(os.path.dirname(mine), "other")), "no directory was made beside it")
+
+
+@test
+def a_session_is_the_sandbox_of_all_calls():
+    with Stdio("--session", "work", "--state", support.here("kept")) as c:
+        c.ask("initialize", HELLO)
+        shell(c, "echo x > f")
+        same(shell(c, "cat f")["stdout"], "x\n", "the next call")
+        same(shell(c, "ls", session="other")["stdout"], "", "another session")
+    with Stdio("--session", "work", "--state", support.here("kept")) as c:
+        c.ask("initialize", HELLO)
+        same(shell(c, "cat f")["stdout"], "x\n", "after a new start")
+
+
+@test
+def options_of_mcp_are_checked():
+    for options, words in ((["--workspace", "/no/such/directory"], "--workspace"), (["--workspace", ""], "--workspace"), (["--workspace", "/"], "--workspace"),
+                           (["--session", ""], "--session"), (["--session", "x" * 129], "--session"), (["--verbose", "--allow", "not a domain"], "allowed_domains")):  # fmt: skip
+        p = support.spawn("mcp", *options, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        _, err = p.communicate(timeout=60)
+        ensure(p.returncode != 0 and words in err.decode(), f"{options}: {p.returncode}, {err}")

@@ -31,6 +31,7 @@
 #include "base/auto.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/json.h"
 #include "cli/admin/serve.h"
 #include "cli/cli.h"
 #include "image/store/store.h"
@@ -42,16 +43,21 @@
 #define PIECE 4096    /* bytes that a pipe with free space accepts without blocking */
 
 struct mcp_options {
-        const char *state, *settings;
+        const char *state, *settings, *workspace, *session;
+        struct cli_list allow;
         bool verbose;
 };
 
 #define INTO(kind, member) CLI_INTO(kind, struct mcp_options, member)
 
 static const struct cli_option options[] = {
+        {"allow", "DOMAIN", "a domain that code may reach; may be repeated", INTO(CLI_LIST, allow)},
+        {"session", "NAME", "all calls use the sandbox of this session", INTO(CLI_TEXT, session)},
         {"settings", "FILE", "the settings to start with", INTO(CLI_TEXT, settings)},
         {"state", "DIR", "the state directory (a temporary one)", INTO(CLI_TEXT, state)},
         {"verbose", NULL, "print the engine's log on stderr", INTO(CLI_FLAG, verbose)},
+        {"workspace", "DIR[:ro|:rw]", "mount DIR at /workspace (read-only unless :rw)",
+         INTO(CLI_TEXT, workspace)},
 };
 
 /* One direction. */
@@ -65,6 +71,9 @@ struct mcp {
         struct mcp_options options;
         char directory[512], state[600]; /* directory "": the user's own state directory is used */
         char images[1024];               /* the state directory with the images to use; "": the same */
+        char *workspace;                 /* the real path of --workspace; NULL: none */
+        bool writable;
+        char *patch; /* what the options say, as settings; NULL: nothing */
         int socket, signals;
         sigset_t mask; /* the previous signal mask */
         pid_t engine;  /* 0: it has ended, with this status: */
@@ -150,6 +159,83 @@ static int make_directory(struct mcp *m, struct cella_err *err)
         return 0;
 }
 
+/* ---- options that are settings ---- */
+
+/* The workspace of an agent is a directory of its name in workspace_root.  So this one is the workspace of an
+ * agent with the name of the directory. */
+static const char *agent_name(const struct mcp *m)
+{
+        return m->workspace ? strrchr(m->workspace, '/') + 1 : NULL;
+}
+
+static int find_workspace(struct mcp *m, struct cella_err *err)
+{
+        static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+        const char *given = m->options.workspace, *colon = given ? strrchr(given, ':') : NULL;
+        if (!given)
+                return 0;
+        if (colon && strcmp(colon, ":ro") != 0 && strcmp(colon, ":rw") != 0)
+                colon = NULL;
+        m->writable = colon && colon[2] == 'w';
+        char *path = strndup(given, colon ? (size_t)(colon - given) : strlen(given));
+        m->workspace = path && path[0] ? realpath(path, NULL) : NULL;
+        const int why = m->workspace ? 0 : path && path[0] ? -errno : -EINVAL;
+        free(path);
+        if (why < 0)
+                return err_set(err, CELLA_INVALID_REQUEST, why, "--workspace %.150s", given);
+        const char *name = agent_name(m);
+        if (!name[0] || name[0] == '.' || strlen(name) > 63 || strspn(name, letters) != strlen(name)) {
+                err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                        "--workspace: the name of the directory, '%.60s', must be of letters, digits, '.', "
+                        "'_' "
+                        "and '-'",
+                        name);
+                return err_hint(err, "at most 63, not with '.' in front");
+        }
+        return 0;
+}
+
+static void put_workspace(struct json *j, const struct mcp *m)
+{
+        const size_t len = (size_t)(agent_name(m) - m->workspace) - 1;
+        json_put_string(j, "workspace", m->writable ? "rw" : "ro");
+        json_put_bytes(j, "workspace_root", len > 0 ? m->workspace : "/", len > 0 ? len : 1);
+}
+
+static void put_network(struct json *j, const struct cli_list *allow)
+{
+        json_put_open(j, "network", '{');
+        json_put_string(j, "tier", "standard");
+        json_put_open(j, "allowed_domains", '[');
+        for (size_t i = 0; i < allow->n; i++)
+                json_put_string(j, NULL, allow->items[i]);
+        json_put_close(j, ']');
+        json_put_close(j, '}');
+}
+
+static int make_patch(struct mcp *m, struct cella_err *err)
+{
+        size_t len;
+        int r = find_workspace(m, err);
+        if (r == 0 && m->options.session && (!m->options.session[0] || strlen(m->options.session) > 128))
+                r = err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "--session must have 1 to 128 bytes");
+        if (r < 0)
+                return r;
+        struct json j = {.out = open_memstream(&m->patch, &len)};
+        if (!j.out)
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "settings");
+        json_put_open(&j, NULL, '{');
+        if (m->options.session)
+                json_put_string(&j, "scope", "session");
+        if (m->workspace)
+                put_workspace(&j, m);
+        if (m->options.allow.n > 0)
+                put_network(&j, &m->options.allow);
+        json_put_close(&j, '}');
+        fclose(j.out);
+        return 0;
+}
+
 /* ---- the engine ---- */
 
 /* Runs the engine in its own process group: a key that interrupts is meant for this process, which stops the
@@ -172,6 +258,10 @@ static void become_engine(struct mcp *m, int socket, pid_t parent)
                                              .state = m->state,
                                              .images_state = m->images[0] ? m->images : NULL,
                                              .settings = m->options.settings,
+                                             .patch = m->patch,
+                                             .session = m->options.session,
+                                             .agent = agent_name(m),
+                                             .workspace = m->workspace,
                                              .stdio = true,
                                              .stdio_fd = socket};
         int r = serve_run(&wanted, &err);
@@ -339,7 +429,8 @@ static int mcp_main(const struct cli_command *self, int argc, char **argv)
                 return 0;
         if (r >= 0 && r < argc)
                 r = err_say(&err, CELLA_INVALID_REQUEST, -EINVAL, "cella mcp takes no '%.40s'", argv[r]);
-        if (r >= 0 && (r = make_directory(&m, &err)) >= 0 && (r = start_engine(&m, &err)) >= 0)
+        if (r >= 0 && (r = make_patch(&m, &err)) >= 0 && (r = make_directory(&m, &err)) >= 0 &&
+            (r = start_engine(&m, &err)) >= 0)
                 r = serve_client(&m, &err);
         stop_engine(&m);
         if (m.directory[0])

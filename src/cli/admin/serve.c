@@ -143,7 +143,7 @@ static int open_credential(struct serve *s, struct cella_err *err)
 static pid_t start_server(struct serve *s, int socket, int *ret_pidfd, struct cella_err *err)
 {
         char listeners[16], uid[16];
-        char *argv[22];
+        char *argv[28];
         int n = 0;
         snprintf(listeners, sizeof listeners, "%zu", s->options.stdio ? 0 : s->n_listeners);
         snprintf(uid, sizeof uid, "%u", (unsigned)getuid());
@@ -159,6 +159,12 @@ static pid_t start_server(struct serve *s, int socket, int *ret_pidfd, struct ce
         argv[n++] = "--listeners", argv[n++] = listeners;
         if (s->options.stdio)
                 argv[n++] = "--stdio", argv[n++] = "1";
+        if (s->options.patch)
+                argv[n++] = "--patch", argv[n++] = (char *)s->options.patch;
+        if (s->options.session)
+                argv[n++] = "--session", argv[n++] = (char *)s->options.session;
+        if (s->options.agent)
+                argv[n++] = "--agent", argv[n++] = (char *)s->options.agent;
         if (s->credential >= 0)
                 argv[n++] = "--credential", argv[n++] = "1";
         argv[n++] = "--user-uid", argv[n++] = uid;
@@ -253,6 +259,7 @@ static int keep(struct serve *s, struct cella_err *err)
                 .policy = {.workspaces = s->dir.workspaces,
                            .state = s->dir.path,
                            .pin = s->pin,
+                           .only = s->options.workspace,
                            .owner = s->user.uid},
         };
         int status = keeper_run(&setup);

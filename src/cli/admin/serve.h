@@ -7,6 +7,10 @@ struct serve_options {
         const char *images_state; /* the state directory with the images to use; NULL: its own */
         bool stdio;               /* no address, but one MCP client, on this socket: */
         int stdio_fd;             /* ownership is taken */
+        /* For that client; each may be NULL: */
+        const char *patch;           /* JSON: settings that are above those of the file */
+        const char *session, *agent; /* names for requests that give none */
+        const char *workspace;       /* the only directory of the host that may be a workspace; a real path */
 };
 
 /* Becomes the keeper. Returns its exit status after everything has ended; or -errno. */

@@ -193,7 +193,8 @@ bool mcp_header_says(const char *header, const char *value, size_t len);
 const char *mcp_request_header(const struct mcp_request *request, const char *name);
 
 /* ---- stdio.c ---- */
-int mcp_stdio_start(struct mcp *mcp, int fd, struct cella_err *err);
+/* session, agent: names for calls that give none.  NULL: the connection, the name of the client. */
+int mcp_stdio_start(struct mcp *mcp, int fd, const char *session, const char *agent, struct cella_err *err);
 void mcp_stdio_free(struct mcp_stdio *stdio);
 
 /* Features that the official conformance suite requires of a server and that this server does not have.  The

@@ -316,15 +316,16 @@ static void close_when_done(struct mcp_stdio *s)
         close_pipe(s);
 }
 
-int mcp_stdio_start(struct mcp *mcp, int fd, struct cella_err *err)
+int mcp_stdio_start(struct mcp *mcp, int fd, const char *session, const char *agent, struct cella_err *err)
 {
         struct mcp_stdio *s = calloc(1, sizeof *s);
         if (!s)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "stdio");
         s->mcp = mcp;
         session_init(&s->session, mcp);
-        snprintf(s->session.name, sizeof s->session.name, "mcp");
+        snprintf(s->session.name, sizeof s->session.name, "%s", session ? session : "mcp");
         caller_owner(&s->caller);
+        caller_set_agent(&s->caller, agent);
         uv_pipe_init(mcp->core->loop, &s->pipe, 0);
         s->pipe.data = s;
         int r = uv_pipe_open(&s->pipe, fd);

@@ -59,6 +59,8 @@ bool workspace_is_allowed(const struct workspace_policy *p, const char *path)
 {
         if (path[0] != '/' || is_in(p->state, path) || is_in(path, p->state))
                 return false;
+        if (p->only) /* the user named it on the command line */
+                return !strcmp(path, p->only);
         for (size_t i = 0; i < ARRAY_LEN(system_directories); i++)
                 if (is_in(path, system_directories[i]) || is_in(system_directories[i], path))
                         return false;
@@ -133,7 +135,8 @@ static int open_root(const struct workspace_policy *p, const char *root, struct 
         char path[KEEPER_PATH_MAX];
         AUTO(sys_close) int fd = open_dir(AT_FDCWD, root, RESOLVE_NO_MAGICLINKS);
         int r = fd < 0 ? fd : real_path(fd, path, sizeof path);
-        if (r == -ELOOP || (r == 0 && !workspace_is_allowed(p, path)))
+        /* The only workspace is checked by itself: its parent may be any directory. */
+        if (r == -ELOOP || (r == 0 && !p->only && !workspace_is_allowed(p, path)))
                 return refused("workspace_root", root, p, err);
         if (r < 0)
                 return err_set(err, CELLA_NOT_FOUND, r, "workspace_root '%.120s'", root);
@@ -155,7 +158,8 @@ static int open_host(const struct workspace_policy *p, const struct keeper_make 
                 return root;
         const uint64_t below = RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH;
         int r = 0, fd = open_dir(root, make->name, below);
-        if (fd == -ENOENT && make->workspace == KEEPER_READ_WRITE && (r = make_dir(root, make->name)) == 0)
+        if (fd == -ENOENT && make->workspace == KEEPER_READ_WRITE && !p->only &&
+            (r = make_dir(root, make->name)) == 0)
                 fd = open_dir(root, make->name, below);
         if (r < 0)
                 return err_set(err, CELLA_ACCESS_DENIED, r, "cannot make workspace '%.120s/%s'", make->root,

@@ -9,9 +9,11 @@
 struct workspace_policy {
         int workspaces;    /* state/workspaces */
         const char *state; /* the state directory, without symbolic links */
-        const char *pin; /* host workspaces must be in or below this path (no symbolic links); NULL: anywhere
-                            except in system directories */
-        unsigned owner;  /* owner of the files in workspaces: the server's uid */
+        const char *pin;  /* host workspaces must be in or below this path (no symbolic links); NULL: anywhere
+                             except in system directories */
+        const char *only; /* the one host workspace, named on the command line (no symbolic links); NULL: see
+                             pin */
+        unsigned owner;   /* owner of the files in workspaces: the server's uid */
 };
 
 /* Opens the directory that a request names.  *ret_fd is the directory that was checked, path is its path at
