@@ -12,6 +12,7 @@ import support
 from daemon import descendants
 from mcp import HELLO, META, MODERN, Stdio, meta
 from support import ensure, same, test, until
+from test_image_cli import root_tar
 from test_tools import NAMES
 
 LEFT = "cella-mcp-*"
@@ -249,3 +250,16 @@ def options_of_mcp_are_checked():
         p = support.spawn("mcp", *options, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         _, err = p.communicate(timeout=60)
         ensure(p.returncode != 0 and words in err.decode(), f"{options}: {p.returncode}, {err}")
+
+
+@test
+def images_of_the_user_can_be_used():
+    os.chmod(support.home, 0o755)  # for root, the server is another user
+    os.environ["CELLA_STATE"] = support.here("images-state")
+    with open("/bin/busybox", "rb") as f:
+        archive = root_tar(("bin/busybox", 0o755, f.read()))
+    support.expect(support.cella(["image", "import", "-", "mine:1"], input=archive), out=None, err=None)
+    with Stdio() as c:
+        c.ask("initialize", HELLO)
+        r = c.ask("tools/call", {"name": "execute_docker", "arguments": {"image": "mine:1", "command": ["/bin/busybox", "echo", "inside"]}})
+        same(r.get("structuredContent", {}).get("stdout"), "inside\n", f"{r}")

@@ -1,5 +1,6 @@
 #include "keeper/process/state_dir.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -116,6 +117,27 @@ int state_dir_open(const char *path, unsigned uid, unsigned gid, struct state_di
         return ret->workspaces < 0 ? ret->workspaces : 0;
 }
 
+/* Whether this is a directory of root that others cannot enter, with nothing in it but the images: `cella
+ * image` has just made it.  Any other directory is left as it is: --state may name one by mistake. */
+static bool is_new(int dir)
+{
+        struct stat st;
+        bool only_images = true;
+        if (fstat(dir, &st) < 0 || st.st_uid != 0 || (st.st_mode & S_IXOTH))
+                return false;
+        int copy = sys_openat(dir, ".", O_RDONLY | O_DIRECTORY, 0);
+        DIR *all = copy < 0 ? NULL : fdopendir(copy);
+        if (!all) {
+                sys_close(copy);
+                return false;
+        }
+        for (const struct dirent *entry; (entry = readdir(all));)
+                only_images &= !strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") ||
+                               !strcmp(entry->d_name, "images");
+        closedir(all);
+        return only_images;
+}
+
 int state_dir_images(const char *path, unsigned uid, unsigned gid, struct cella_err *err)
 {
         if (path[0] != '/')
@@ -127,6 +149,9 @@ int state_dir_images(const char *path, unsigned uid, unsigned gid, struct cella_
         AUTO(sys_close) int dir = sys_openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, 0);
         if (dir < 0)
                 return err_set(err, CELLA_INTERNAL, dir, "cannot open %.150s", path);
+        /* The server must reach the images by their path, also one that `cella mcp` starts. */
+        if (uid != 0 && is_new(dir) && fchown(dir, uid, gid) < 0)
+                return err_set(err, CELLA_INTERNAL, -errno, "cannot give %.150s to uid %u", path, uid);
         return own(dir, path, "images", uid, gid, err);
 }
 
