@@ -137,4 +137,13 @@ MUTANTS = [
     Mutant("credentials go to another registry", "src/image/registry/credentials.c",
            "return len == strlen(registry) && strncasecmp(key, registry, len) == 0;",
            "return len == strlen(registry) || strncasecmp(key, registry, len) == 0;", "unit_image_credentials"),
+    # ---- what settings and options decide ----
+    Mutant("sandbox.exec runs on the host", "src/front/tools/run.c", "s->request.isolated = bare;", "s->request.isolated = false;",
+           "api:tools_follow_the_mode"),
+    Mutant("execute_python runs on the host for every key", "src/core/request/scan.c", "return caller_may(caller, MAY_HOST, err);",
+           "return 0;", "api:tools_follow_the_mode"),
+    Mutant("a session keeps access that was withdrawn", "src/core/sandbox/renew.c", "said && sb->workspace != spec->workspace;",
+           "said && false;", "api:a_session_survives_changed_settings"),
+    Mutant("cella mcp mounts other directories", "src/keeper/process/workspace.c", "return !strcmp(path, p->only);", "return true;",
+           "api:a_directory_of_the_host_is_the_workspace"),
 ]  # fmt: skip

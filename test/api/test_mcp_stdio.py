@@ -216,6 +216,7 @@ def a_directory_of_the_host_is_the_workspace():
     mine = support.here("project")
     os.mkdir(mine, 0o755)
     support.write(os.path.join(mine, "data"), "x\n")
+    os.mkdir(support.here("beside"), 0o755)
     for suffix, code in (("", 1), (":ro", 1), (":rw", 0)):
         with Stdio("--workspace", mine + suffix) as c:
             c.ask("initialize", HELLO)
@@ -225,8 +226,9 @@ def a_directory_of_the_host_is_the_workspace():
             same(r["structuredContent"]["stdout"], "x\n", "python")
             r = c.ask("tools/call", {"name": "sandbox.exec", "arguments": {"runtime": "sh", "code": "ls"}})
             same(r["structuredContent"]["stdout"], "", "sandbox.exec has an empty one")
-            r = c.ask("tools/call", {"name": "execute_shell", "arguments": {"command": "ls", "agent": "other"}})
-            ensure(r["isError"], "a directory beside it", str(r))
+            for agent in ("beside", "other"):
+                r = c.ask("tools/call", {"name": "execute_shell", "arguments": {"command": "ls", "agent": agent}})
+                ensure(r["isError"], f"a directory beside it: {agent}", str(r))
     same(support.read(os.path.join(mine, "made")), ":rw\n", "the file on the host")
     ensure(not os.path.exists(os.path.join(os.path.dirname(mine), "other")), "no directory was made beside it")
 
