@@ -11,7 +11,7 @@
 
 #define LIST_PATIENCE_US 2000000
 
-static int keep(struct cella_result *result, const char *data, size_t len)
+int files_keep(struct cella_result *result, const char *data, size_t len)
 {
         struct init_file head;
         if (len < sizeof head || result->n_files == INIT_FILES_MAX)
@@ -53,7 +53,7 @@ int files_list(struct sandbox *sandbox, const struct timespec *since, struct cel
                         return 0;
                 }
                 message_close_fds(&m);
-                if (m.type != INIT_FILE || (r = keep(result, data, m.len)) < 0)
+                if (m.type != INIT_FILE || (r = files_keep(result, data, m.len)) < 0)
                         break;
                 if (clock_us() > until) {
                         /* Too slow.  End the sandbox, because init may still be sending. */

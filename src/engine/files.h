@@ -5,5 +5,8 @@
 #include "cella.h"
 #include "keeper/spawn/sandbox.h"
 
+/* Adds the file of an INIT_FILE message. */
+int files_keep(struct cella_result *result, const char *data, size_t len);
+
 int files_list(struct sandbox *sandbox, const struct timespec *since, struct cella_result *result,
                struct cella_err *err);

@@ -4,6 +4,7 @@ import base64
 import ctypes
 import json
 import subprocess
+import time
 
 import support
 from daemon import Daemon
@@ -425,14 +426,42 @@ def fields_of_other_modules_are_checked(d):
 
 @test
 def sandbox_exec_returns_the_output_before_a_timeout(d):
-    a = d.request("POST", "/v1/tools/sandbox.exec", {"runtime": "sh", "code": "echo out; echo err >&2; sleep 60", "timeout_ms": 1500})
+    a = d.request("POST", "/v1/tools/sandbox.exec", {"runtime": "sh", "code": "echo out; echo err >&2; sleep 60", "timeout_ms": 5000})
     same((a.status, a.json()["error"]["kind"]), (504, "timeout"), "the error", a)
     same((a.json()["stdout"], a.json()["stderr"]), ("out\n", "err\n"), "what it had printed")
 
 
 @test
+def python_lists_the_files_that_it_wrote(d):
+    code = "import os\nopen('out.csv', 'w').write('1,2')\nos.makedirs('deep/er')\nopen('deep/er/x', 'w').close()\nopen('changed', 'a').write('!')"
+    given = {"changed": "x", "unchanged": "y"}
+    wanted = {("out.csv", 3), ("deep/er/x", 0), ("changed", 2)}
+    for more in ({}, {"session": "s"}, {"session": "s2", "context": "c"}):
+        r = call(d, "execute_python", code=code, files=given, **more)
+        same({(f["path"], f["bytes"]) for f in r["files"]}, wanted, f"files: {more}")
+        same({f["path"]: f["change"] for f in r["files"]}["out.csv"], "added", "a new one")
+        ensure("files_truncated" not in r, "all of them")
+    r = call(d, "execute_python", code="1/0", session="s2", context="c", files={"unchanged": "z"})
+    same((r["files"], r["error"]["name"]), ([], "ZeroDivisionError"), "a run that changed none")
+    r = call(d, "execute_python", code="import os, signal\nopen('last', 'w').close()\nos.kill(os.getpid(), signal.SIGKILL)")
+    ensure(r["status"] == "signaled" and (r.get("files_truncated") or [f["path"] for f in r["files"]] == ["last"]), "a run that killed its context", str(r))
+
+
+@test
+def a_run_in_a_context_lists_files_if_asked(d):
+    s = d.post("/v1/sandboxes", {}, 201)["id"]
+    c = d.post(f"/v1/sandboxes/{s}/contexts", {"runtime": "python3"}, 201)["id"]
+    run = f"/v1/sandboxes/{s}/contexts/{c}/run"
+    same(d.post(run, {"code": "open('a', 'w').write('xy')"})["files"], [], "without being asked")
+    time.sleep(0.1)  # the clock of timestamps has steps
+    r = d.post(run, {"code": "open('b', 'w').write('xyz')", "list_files": True})
+    same((r["files"], r.get("files_truncated")), ([{"path": "b", "change": "added", "bytes": 3}], None), "files")
+    d.refused("invalid_request", "POST", run, {"code": "1", "list_files": 7}, "list_files")
+
+
+@test
 def results_of_this_api_are_not_shortened(d):
-    r = call(d, "execute_python", code="print('x' * 100000)\n'y' * 100000")
-    same((len(r["stdout"]), len(r["results"][0]["data"])), (100001, 100002), "lengths")
+    r = call(d, "execute_python", code="print('x' * 100000)\n'y' * 60000")
+    same((len(r["stdout"]), len(r["results"][0]["data"])), (100001, 60002), "lengths")
     r = call(d, "execute_python", code="1/0")
     ensure("ZeroDivisionError" in r["error"]["traceback"], "the traceback")

@@ -37,7 +37,7 @@ enum context_state {
 /* The timers of a context, beside those of its run (enum deadline_timer). */
 enum context_timer {
         TIMER_INTERRUPT = DEADLINE_OWN, /* send SIGINT again, the first one may have come too early */
-        TIMER_ANSWER,                   /* init has not answered INIT_ATTEMPTS */
+        TIMER_ANSWER,                   /* init has not answered, see ask.c */
         CONTEXT_RUN_TIMERS,
         TIMER_START = CONTEXT_RUN_TIMERS, /* the interpreter was not ready in time */
         TIMER_CLOSED,                     /* it has closed its socket but not ended */
@@ -119,7 +119,9 @@ struct context_run {
         int64_t again_us; /* delay of a second SIGINT; 0: none */
         bool streamed;
         bool results_truncated;
-        uint32_t ask_tag;      /* of INIT_ATTEMPTS, while the answer is awaited; 0: it is not */
+        struct timespec since; /* with request.list_files: when it began, as file timestamps have it */
+        uint32_t ask_tag;      /* of questions to init, see ask.c; 0: none */
+        unsigned asked;        /* answers that are awaited */
         struct scan_job *scan; /* scan of the code in a worker thread; NULL: none */
         enum run_phase phase;
         enum run_interrupt interrupt;

@@ -18,9 +18,10 @@ void context_run_answered(struct context_run *run);       /* by init, or it was 
 void context_run_died(struct context_run *run, const struct init_exited *exited);
 void context_run_lost(struct context_run *run, const struct core_sandbox *sandbox);
 
-/* attempts.c */
-/* If the run failed in a sandbox without a network, asks init whether it tried to use one, and returns true:
- * then context_run_answered() follows. */
+/* ask.c */
+void context_run_mark_time(struct context_run *run); /* before the code begins */
+/* Asks init whether the run, if it failed, tried to use a network that its sandbox does not have, and for the
+ * files that it changed, if the request wants them.  Returns true if context_run_answered() follows. */
 bool context_run_ask(struct context_run *run);
 void context_run_ask_no_more(struct context_run *run); /* drops the answer, if one is awaited */
 

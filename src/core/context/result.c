@@ -77,6 +77,20 @@ void context_run_each(const struct core *core, void (*each)(struct context_run *
         }
 }
 
+static void cancel(struct context_run *run, void *what)
+{
+        bool *any = what;
+        *any = true;
+        context_run_cancel(run);
+}
+
+bool context_run_cancel_all(const struct core *core)
+{
+        bool any = false;
+        context_run_each(core, cancel, &any);
+        return any;
+}
+
 struct search {
         const struct caller *caller;
         const char *id;

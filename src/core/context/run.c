@@ -486,6 +486,7 @@ static int start(struct context_run *run, struct cella_err *err)
         /* init reports each refused call once after a spawn, which a run is not: this resets the list. */
         channel_send(sb->channel, INIT_FORGET, 0, NULL, 0, NULL, 0, NULL, 0);
         egress_begin(&sb->egress, &run->observer);
+        context_run_mark_time(run);
         run->audit_slot = audit_begin(run->core->audit, &begin);
         run->started_us = clock_us();
         if (driver_run(c->driver, run->request.code, run->request.code_len) < 0) {
@@ -583,18 +584,4 @@ void context_run_wait(struct context_run *run, bool wait)
 void context_run_cancel(struct context_run *run)
 {
         stop(run, END_CANCELLED);
-}
-
-static void cancel(struct context_run *run, void *what)
-{
-        bool *any = what;
-        *any = true;
-        context_run_cancel(run);
-}
-
-bool context_run_cancel_all(const struct core *core)
-{
-        bool any = false;
-        context_run_each(core, cancel, &any);
-        return any;
 }

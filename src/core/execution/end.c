@@ -10,6 +10,7 @@
 #include "core/pool/pool.h"
 #include "core/record.h"
 #include "core/request/scan_job.h"
+#include "engine/files.h"
 
 #define EARLY_US 5000 /* older counters say nothing about the end */
 
@@ -179,19 +180,15 @@ static void use_counters(struct execution *ex, const struct core_sandbox *sb,
 static void keep_file(struct execution *ex, const char *data, size_t len)
 {
         struct cella_result *r = &ex->result;
-        struct init_file head;
-        if (len < sizeof head || r->n_files == INIT_FILES_MAX)
+        if (files_keep(r, data, len) < 0)
                 return;
-        if (!r->files && !(r->files = calloc(INIT_FILES_MAX, sizeof *r->files)))
-                return;
-        memcpy(&head, data, sizeof head);
-        char *path = strndup(data + sizeof head, len - sizeof head);
-        if (path && !strcmp(path, ex->script) && head.bytes == ex->request.code_len)
+        const struct cella_file *last = &r->files[r->n_files - 1];
+        char *path = (char *)last->path;
+        if (!strcmp(path, ex->script) && last->bytes == ex->request.code_len) {
                 free(path); /* the unchanged file with the code */
-        else if (path) {
+                r->n_files--;
+        } else {
                 mask_string(exec_request_mask(&ex->request), path);
-                r->files[r->n_files++] = (struct cella_file){
-                        .path = path, .change = head.added ? "added" : "modified", .bytes = head.bytes};
         }
 }
 

@@ -15,7 +15,6 @@
 #include "engine/command.h"
 #include "engine/runtime.h"
 #include "sys/process.h"
-#include "sys/stamp.h"
 
 #define SPAWN_TICK_US 1000
 #define SPAWN_STEP_NS_MAX 200000000 /* the file timestamp clock never has longer steps */
@@ -92,22 +91,12 @@ static int send_file(struct execution *ex, const struct command_form *form)
                             sizeof head + head.name_len, r->code, r->code_len);
 }
 
-/* Whether file timestamps are reliable: on the sandbox's own tmpfs.  A host directory may be on any file
- * system, with a coarse clock or that of another machine. */
-static bool is_stamped_well(const struct core_sandbox *sb)
-{
-        return sb->workspace == WORKSPACE_NONE && !sb->directory[0];
-}
-
 /* Notes the time after which changed files count as changed by the code. */
 static void mark_time(struct execution *ex)
 {
         if (execution_had_nothing(ex)) /* not needed */
                 return;
-        if (is_stamped_well(ex->task.sandbox))
-                sys_stamp_now(&ex->since);
-        else
-                clock_gettime(CLOCK_REALTIME_COARSE, &ex->since);
+        operation_stamp(ex->task.sandbox, &ex->since);
 }
 
 /* A file of the request may have the same name as the script. */
@@ -328,8 +317,7 @@ static void file_was_put(struct execution *ex, const char *data)
                 execution_fail(ex, &err);
         } else if (++ex->files_put < ex->request.n_files) {
                 put_next(ex);
-        } else if (ex->request.list_files &&
-                   (!is_stamped_well(ex->task.sandbox) || !sys_stamp_now(&ex->since))) {
+        } else if (ex->request.list_files && !operation_stamp(ex->task.sandbox, &ex->since)) {
                 /* The code must start at a later clock step than this: files that we wrote have timestamps up
                  * to now. */
                 clock_gettime(CLOCK_REALTIME, &ex->since);

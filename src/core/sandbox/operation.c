@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "sys/stamp.h"
 
 #define READS_AT_ONCE 16
 #define READS_AT_END 256 /* more than a pipe can hold, in case a process keeps writing */
@@ -381,4 +382,13 @@ int operation_put(struct core_sandbox *sb, uint32_t tag, const char *path, const
         size_t path_len = strnlen(path, INIT_PATH_MAX - 1);
         memcpy(paths, path, path_len);
         return channel_send(sb->channel, INIT_OPERATE, tag, &fd, 1, &what, sizeof what, paths, path_len + 2);
+}
+
+bool operation_stamp(const struct core_sandbox *sb, struct timespec *ret)
+{
+        /* A directory on disk may be on any file system, with a coarse clock or that of another machine. */
+        if (sb->workspace == WORKSPACE_NONE && !sb->directory[0])
+                return sys_stamp_now(ret);
+        clock_gettime(CLOCK_REALTIME_COARSE, ret);
+        return false;
 }

@@ -2,6 +2,8 @@
  *
  * Data from the sandbox is not trusted. */
 #pragma once
+#include <time.h>
+
 #include "core/sandbox/sandbox.h"
 
 struct operation;
@@ -29,6 +31,9 @@ void operation_feed_end(struct operation *op);
 int operation_put(struct core_sandbox *sandbox, uint32_t tag, const char *path, const char *data, size_t len);
 /* Sets err for an operation that ended with this status. */
 int operation_explain(int wait_status, const char *path, struct cella_err *err);
+/* Sets the time after which a file of the workspace counts as changed by the code that starts next.  Returns
+ * false if files that were written in the last milliseconds may count as changed, too. */
+bool operation_stamp(const struct core_sandbox *sandbox, struct timespec *ret);
 /* Checks that a path is not empty or too long, and that ".." does not lead out of /workspace (relative paths)
  * or above the root directory. */
 int operation_check_path(const char *path, const char *name, struct cella_err *err);

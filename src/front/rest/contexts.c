@@ -70,6 +70,7 @@ const struct field *context_run_fields(void)
                  .words = output_words,
                  .help = "what output past limits.output_bytes does; kill: it is interrupted"},
                 {.name = "detach", .type = FIELD_BOOLEAN, .help = "continues when the client disconnects"},
+                {.name = "list_files", .type = FIELD_BOOLEAN, .help = "say what changed in the workspace"},
                 {.name = "secrets",
                  .type = FIELD_ANY,
                  .check = refuse_secrets,

@@ -88,6 +88,8 @@ int result_make(const struct tool_call *call, const struct cella_result *result,
 /* Finds the sandbox by session, agent or id; with none, it is that of the scope in the settings.  make:
  * creates a sandbox for a scope that has none. */
 int target_find(const struct tool_call *call, bool make, struct core_sandbox **ret, struct cella_err *err);
+/* Finds the sandbox of this call, which may have been removed meanwhile: then NULL. */
+struct core_sandbox *target_again(const struct core *core, const char *id);
 /* Removes the sandbox, or only this context if it is not "", in the next turn of the event loop. */
 void target_leave(struct core *core, const char *sandbox, const char *context);
 

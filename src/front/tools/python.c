@@ -14,6 +14,7 @@
 #include "core/context/context.h"
 #include "core/request/scan_job.h"
 #include "front/tools/internal.h"
+#include "front/tools/tick.h"
 
 #define CODE_MAX (4 * 1024 * 1024 - 4096)
 #define CONTEXTS_NAME_MAX 64
@@ -109,6 +110,7 @@ struct python {
         struct tool_call *call;
         struct core_sandbox *sandbox; /* until the context uses it */
         char sandbox_id[ID_SIZE], context_id[ID_SIZE];
+        struct tick *tick;             /* files were written; waits before the code starts */
         bool own_sandbox, own_context; /* created for this call, removed after it */
         void *file;                    /* iterator over the arguments' files */
         struct bytes *put;
@@ -116,6 +118,7 @@ struct python {
         struct context *context;
         bool starting;
         bool packages_are_there;
+        bool written; /* files, since the last tick */
         struct context_run *run;
         struct scan_job *scan;    /* a worker thread scans the code first */
         struct exec_request code; /* the decisions about it; borrows from the arguments */
@@ -146,6 +149,7 @@ static void cancel(struct tool_call *call)
 {
         struct python *p = call->data;
         scan_job_cancel(p->scan);
+        tick_cancel(p->tick);
         if (p->put)
                 bytes_cancel(p->put);
         if (p->starting)
@@ -230,7 +234,28 @@ static void on_written(void *context, struct bytes *bytes, const struct cella_er
                 return;
         }
         p->file = json_object_iter_next(json_object_get(p->call->arguments, "files"), p->file);
+        p->written = true;
         go_on(p);
+}
+
+/* Files that were written before the code starts must not look as if the code had changed them. */
+static void on_tick(void *context)
+{
+        struct python *p = context;
+        struct cella_err err = {0};
+        p->tick = NULL;
+        p->written = false;
+        p->sandbox = target_again(p->call->core, p->sandbox_id);
+        /* Without context_id, the arguments name the context by its id. */
+        const char *id = p->context_id[0] ? p->context_id : tool_text(p->call, "context");
+        if (p->sandbox && p->context && !(p->context = context_find(p->sandbox, id)))
+                p->sandbox = NULL;
+        if (p->sandbox) {
+                go_on(p);
+        } else {
+                err_say(&err, CELLA_NOT_FOUND, -ENOENT, "the sandbox %s was removed", p->sandbox_id);
+                fail(p, &err);
+        }
 }
 
 static int write_file(struct python *p, struct cella_err *err)
@@ -345,7 +370,7 @@ static void on_end(struct context_run *run, void *caller)
         if (p->packages_are_there) {
                 finish(p, run);
         } else if (run->result.status == CELLA_EXITED && run->result.exit_code == 0) {
-                p->packages_are_there = true;
+                p->packages_are_there = p->written = true;
                 go_on(p);
         } else {
                 packages_failed(p, run);
@@ -410,6 +435,7 @@ static int start_run(struct python *p, struct cella_err *err)
         if (p->packages_are_there) {
                 request.report = TAKE(p->code.report);
                 request.direct = p->code.direct;
+                request.list_files = true;
                 memcpy(request.reason, p->code.reason, sizeof request.reason);
                 exec_request_take_note(&request, p->context->home);
         }
@@ -426,6 +452,8 @@ static void go_on(struct python *p)
         int r;
         if (p->file)
                 r = write_file(p, &err);
+        else if (p->written)
+                r = tick_wait(p->call->core->loop, on_tick, p, &p->tick, &err);
         else if (!p->context_id[0])
                 r = start_context(p, &err);
         else

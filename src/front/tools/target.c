@@ -73,20 +73,25 @@ static void on_closed(uv_handle_t *handle)
         free(handle->data);
 }
 
+struct core_sandbox *target_again(const struct core *core, const char *id)
+{
+        list_each (at, &core->sandboxes, other) {
+                struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
+                if (!strcmp(sb->id, id) && !sb->removing)
+                        return sb;
+        }
+        return NULL;
+}
+
 static void leave(uv_timer_t *timer)
 {
         struct leaving *l = timer->data;
-        list_each (at, &l->core->sandboxes, other) {
-                struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
-                if (strcmp(sb->id, l->sandbox) != 0 || sb->removing)
-                        continue;
-                struct context *c = l->context[0] ? context_find(sb, l->context) : NULL;
-                if (c)
-                        context_remove(c);
-                else if (!l->context[0])
-                        sandbox_remove(sb);
-                break;
-        }
+        struct core_sandbox *sb = target_again(l->core, l->sandbox);
+        struct context *c = sb && l->context[0] ? context_find(sb, l->context) : NULL;
+        if (c)
+                context_remove(c);
+        else if (sb && !l->context[0])
+                sandbox_remove(sb);
         uv_close((uv_handle_t *)timer, on_closed);
 }
 
