@@ -19,7 +19,7 @@ PROCESSES = 57  # a limit that only the other key asks for
 #   "tool": as its tool, see TOOLS;   "mcp": see METHODS.
 RULES = {
     ("GET", "/"): "open", ("GET", "/ui/{name}"): "open", ("GET", "/healthz"): "open", ("GET", "/openapi.json"): "open",
-    ("GET", "/metrics"): "own", ("GET", "/v1/health"): "own", ("GET", "/v1/me"): "own", ("GET", "/v1/pools"): "own",
+    ("GET", "/metrics"): "own", ("GET", "/v1/health"): "own", ("GET", "/v1/me"): "own", ("GET", "/v1/pools"): "own", ("POST", "/v1/pools/acquire"): "sandbox.manage", ("POST", "/v1/pools/release"): "sandbox.manage",
     ("GET", "/v1/events"): "own", ("GET", "/v1/executions"): "own", ("GET", "/v1/sandboxes"): "own",
     ("GET", "/v1/images"): "shared", ("GET", "/v1/images/{name}"): "shared", ("GET", "/v1/runtimes"): "shared", ("GET", "/v1/tools"): "shared",
     ("GET", "/v1/sandboxes/{id}"): "id", ("GET", "/v1/executions/{id}"): "id",
@@ -193,7 +193,7 @@ def counters_are_a_callers_own_unless_it_may_see_all(d):
     same((health["sandboxes"]["running"], health["sandboxes"]["stopped"], health["sandboxes"]["waiting"]), (1, 0, 0), "health")
     ensure("disk" not in health and "jobs" not in health["images"], f"health is {health}")
     for shown in (pools, health["pools"]):
-        same({frozenset(p) for p in shown}, {frozenset(["image", "runtime", "preload", "limits", "size", "waits", "problem", "in_use"])}, "fields of a pool")
+        same({frozenset(p) for p in shown}, {frozenset(["image", "runtime", "preload", "limits", "size", "waits", "lease", "problem", "in_use"])}, "fields of a pool")
         same([(p["runtime"], p["in_use"]) for p in shown], [("sh", 0), (None, 0)], "the pools of the settings")
     same((seen(secret)[1]["sandboxes"]["running"], seen(secret)[0]["cella_executions_running"]), (2, 1), "the other key's own")
     for key in (None, monitor, auditor):

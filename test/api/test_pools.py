@@ -805,3 +805,70 @@ def remaining_processes_are_ended_before_the_answer(d):
     same((r["exit_code"], r["stdout"]), (0, "late\n"), "a thread")
     r = pooled(d, "python3", "import ctypes\nctypes.CDLL(None).printf(b'by C\\n')")
     same((r["exit_code"], r["stdout"]), (0, "by C\n"), "C")
+
+
+# Leases.
+
+
+def lender(d):
+    return next(p for p in d.get("/v1/pools", unix=True)["pools"] if p["lease"])
+
+
+@test(settings={"pools": [{"runtime": "python3", "size": 1, "lease": 2}]})
+def sandboxes_are_leased_and_replaced(d):
+    until(lambda: lender(d)["available"] == 2, 30, "sandboxes to lend")
+    same(d.get("/v1/sandboxes")["sandboxes"], [], "sandboxes that wait are not listed")
+    s = d.post("/v1/pools/acquire", {"runtime": "python3", "metadata": {"of": "me"}, "ttl_ms": 3600000}, 201)
+    same((s["metadata"], s["state"], s["expires"] is not None), ({"of": "me"}, "running", True), "a leased one")
+    same([x["id"] for x in d.get("/v1/sandboxes")["sandboxes"]], [s["id"]], "it is listed")
+    p = lender(d)
+    same((p["runtime"], p["size"], p["in_use"], p["hits"], p["misses"]), ("python3", 2, 1, 1, 0), "status", str(p))
+    for code in ("open('f', 'w').write('x')", "print(open('f').read())"):
+        r = d.post(f"/v1/sandboxes/{s['id']}/exec", {"runtime": "python3", "code": code})
+        same(r["exit_code"], 0, r["stderr"])
+    same(r["stdout"], "x\n", "several executions")
+    c = d.post(f"/v1/sandboxes/{s['id']}/contexts", {"runtime": "python3"}, 201)["id"]
+    same(d.post(f"/v1/sandboxes/{s['id']}/contexts/{c}/run", {"code": "6 * 7"})["results"][0]["data"], "42", "a context")
+    if support.is_root():  # it needs a control group
+        for action in ("pause", "resume"):
+            d.ok("POST", f"/v1/sandboxes/{s['id']}/{action}")
+    until(lambda: lender(d)["available"] == 2, 30, "another one in its place")
+    d.post("/v1/pools/release", {"id": s["id"]}, 204)
+    same(d.request("GET", f"/v1/sandboxes/{s['id']}").status, 404, "it is gone")
+    until(lambda: lender(d)["in_use"] == 0, 30, "its end")
+    d.refused("not_found", "POST", "/v1/pools/release", {"id": s["id"]}, "no leased sandbox")
+    other = d.post("/v1/sandboxes", {}, 201)["id"]
+    d.refused("not_found", "POST", "/v1/pools/release", {"id": other}, "no leased sandbox")
+
+
+@test(settings={"pools": [{"runtime": "sh", "size": 0, "lease": 1}], "sandboxes": {"spare": 0}})
+def a_lease_without_a_ready_sandbox_makes_one(d):
+    all_ = [d.post("/v1/pools/acquire", {"runtime": "sh"}, 201)["id"] for _ in range(3)]
+    same(len(set(all_)), 3, "different sandboxes")
+    for s in all_:
+        same(d.post(f"/v1/sandboxes/{s}/exec", {"runtime": "sh", "code": "ls -A"})["stdout"], "", "an empty one")
+    same(lender(d)["in_use"], 3, "in use")
+    for s in all_:
+        d.post("/v1/pools/release", {"id": s}, 204)
+    until(lambda: (lender(d)["in_use"], lender(d)["available"]) == (0, 1), 30, "replaced")
+    d.ok("PATCH", "/v1/settings", {"pools": [{"runtime": "sh", "size": 0}]})
+    s = d.post("/v1/pools/acquire", {"runtime": "sh"}, 201)["id"]
+    d.post("/v1/pools/release", {"id": s}, 204)
+
+
+@test(settings={"pools": [{"runtime": "sh", "size": 0, "lease": 2}]})
+def leases_belong_to_their_key_and_are_checked(d):
+    one, two = (d.new_key(sandboxes_max=1)["key"] for _ in range(2))
+    until(lambda: lender(d)["available"] == 2, 30, "sandboxes to lend")
+    s = d.post("/v1/pools/acquire", {"runtime": "sh"}, 201, key=one)["id"]
+    d.refused("over_capacity", "POST", "/v1/pools/acquire", {"runtime": "sh"}, key=one)
+    d.refused("not_found", "POST", "/v1/pools/release", {"id": s}, "no leased sandbox", key=two)
+    same([x["id"] for x in d.get("/v1/sandboxes", key=two)["sandboxes"]], [], "those of another key")
+    same([x["id"] for x in d.get("/v1/sandboxes", key=one)["sandboxes"]], [s], "those of this key")
+    d.post("/v1/pools/release", {"id": s}, 204, key=one)
+    d.refused("not_found", "POST", "/v1/pools/acquire", {"runtime": "cobol"}, "no pool for runtime 'cobol'", unix=True)
+    for body, field in (({}, "runtime"), ({"runtime": 7}, "runtime"), ({"runtime": "sh", "ttl_ms": 0}, "ttl_ms"), ({"runtime": "sh", "code": "x"}, "code"),
+                        ({"runtime": "sh", "metadata": {"a": 1}}, "metadata")):  # fmt: skip
+        d.refused("invalid_request", "POST", "/v1/pools/acquire", body, field, unix=True)
+    d.refused("invalid_request", "POST", "/v1/pools/release", {}, "id", unix=True)
+    d.refused("invalid_request", "PATCH", "/v1/settings", {"pools": [{"runtime": "sh", "size": 0, "lease": -1}]}, "lease", unix=True)

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "core/sandbox/queue.h"
 #include "snapshot/release.h"
 #include "sys/file.h"
 
@@ -170,7 +171,7 @@ int pool_add_member(struct pool *pool)
         const struct sandbox_spec spec = {
                 .caller = &owner,
                 .scope = SCOPE_EXECUTION,
-                .one_shot = true,
+                .one_shot = !pool->lends[0],
                 .limits = pool->limits,
                 .image = pool->image,
                 .network.tier = pool->network ? TIER_STANDARD : TIER_RESTRICTED}; /* until it is taken */
@@ -199,4 +200,30 @@ void pool_drop_members(struct pool *pool)
         }
         while (!list_empty(&pool->ready))
                 pool_drop(list_entry(pool->ready.next, struct waiting, link));
+}
+
+struct waiting *pool_first_alive(const struct pool *pool)
+{
+        list_each (at, &pool->ready, other) {
+                struct waiting *w = list_entry(at, struct waiting, link);
+                if (sandbox_takes_messages(w->sandbox))
+                        return w;
+        }
+        return NULL;
+}
+
+struct core_sandbox *pool_take_member(struct pool *pool, struct waiting *w, const struct sandbox_spec *spec)
+{
+        struct core_sandbox *sb = w->sandbox;
+        list_remove(&w->link);
+        pool->n_ready--;
+        pool->hits++;
+        pool->n_in_use++;
+        sandbox_detach(&w->task);
+        sandbox_adopt(sb, spec);
+        queue_hold(&sb->place); /* without memory it is not counted, and the next allocation fails */
+        sb->pool = pool;
+        sb->place.ahead = false;
+        egress_attach(&sb->egress);
+        return sb;
 }

@@ -26,6 +26,7 @@ struct pool {
         struct list link; /* in the core */
         struct core *core;
         char runtime[65];
+        char lends[65]; /* the runtime for which it lends its members, see lease.c; "": it lends none */
         char image_name[256];
         struct used_image *image; /* the image of this name; NULL: host, or not found */
         bool no_image;            /* the image was not found; `problem` is set */
@@ -52,6 +53,11 @@ struct pool {
 
 /* Starts to make another member. */
 int pool_add_member(struct pool *pool);
+/* Returns the oldest member that is alive.  on_lost() removes dead ones. */
+struct waiting *pool_first_alive(const struct pool *pool);
+/* Gives a ready member to the caller of spec. */
+struct core_sandbox *pool_take_member(struct pool *pool, struct waiting *waiting,
+                                      const struct sandbox_spec *spec);
 /* Ends a member that was not taken. */
 void pool_drop(struct waiting *waiting);
 /* Ends all members, including those being made. */

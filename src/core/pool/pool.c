@@ -326,33 +326,6 @@ static bool serves(const struct pool *pool, const struct used_image *image, cons
         return is_spare(pool) || serves_runtime(pool, image, r);
 }
 
-/* Returns the oldest member that is alive.  on_lost() removes dead ones. */
-static struct waiting *first_alive(const struct pool *pool)
-{
-        list_each (at, &pool->ready, other) {
-                struct waiting *w = list_entry(at, struct waiting, link);
-                if (sandbox_takes_messages(w->sandbox))
-                        return w;
-        }
-        return NULL;
-}
-
-static struct core_sandbox *take_from(struct pool *pool, struct waiting *w, const struct sandbox_spec *spec)
-{
-        struct core_sandbox *sb = w->sandbox;
-        list_remove(&w->link);
-        pool->n_ready--;
-        pool->hits++;
-        pool->n_in_use++;
-        sandbox_detach(&w->task);
-        sandbox_adopt(sb, spec);
-        queue_hold(&sb->place); /* without memory it is not counted, and the next allocation fails */
-        sb->pool = pool;
-        sb->place.ahead = false;
-        egress_attach(&sb->egress);
-        return sb;
-}
-
 /* An image or limits that were requested twice within a while will probably be requested again, so they get
  * spare sandboxes too.  The first request makes a pool of size 0, the second sets its size. */
 static void want_spare(struct core *core, const struct sandbox_spec *spec, struct pool *pool)
@@ -391,14 +364,14 @@ struct core_sandbox *pool_take(struct core *core, const struct sandbox_spec *spe
                 return NULL;
         list_each (at, &core->pools, other) {
                 struct pool *pool = list_entry(at, struct pool, link);
-                if (!serves(pool, spec->image, spec, r))
+                if (pool->lends[0] || !serves(pool, spec->image, spec, r))
                         continue;
-                struct waiting *w = first_alive(pool);
+                struct waiting *w = pool_first_alive(pool);
                 pool->wanted_us = clock_us();
                 if (w) {
                         if (missed)
                                 missed->misses++;
-                        return take_from(pool, w, spec);
+                        return pool_take_member(pool, w, spec);
                 }
                 if (is_spare(pool))
                         spare = pool;
@@ -454,29 +427,32 @@ bool pool_template(const struct core *core, const struct used_image *image, cons
 /* ---- configuration ---- */
 
 /* Finds a pool that is the same except for its size. */
-static struct pool *find_same(struct list *pools, const char *image, const char *runtime,
+static struct pool *find_same(struct list *pools, const char *image, const char *runtime, const char *lends,
                               const json_t *preload, const struct cella_limits *limits)
 {
         list_each (at, pools, other) {
                 struct pool *pool = list_entry(at, struct pool, link);
                 if (!strcmp(pool->image_name, image) && !strcmp(pool->runtime, runtime) &&
-                    json_equal(pool->preload, preload) && limits_fit_sandbox(&pool->limits, limits))
+                    !strcmp(pool->lends, lends) && json_equal(pool->preload, preload) &&
+                    limits_fit_sandbox(&pool->limits, limits))
                         return pool;
         }
         return NULL;
 }
 
-static int add_pool(struct core *core, struct list *old, const json_t *entry)
+/* lender: the entry's pool of sandboxes to lend, in which no interpreter waits. */
+static int add_pool(struct core *core, struct list *old, const json_t *entry, bool lender)
 {
-        const char *runtime = json_string_value(json_object_get(entry, "runtime"));
+        const char *named = json_string_value(json_object_get(entry, "runtime"));
+        const char *runtime = lender ? "" : named, *lends = lender ? named : "";
         const char *image = json_string_value(json_object_get(entry, "image"));
-        json_t *preload = json_object_get(entry, "preload");
-        unsigned size = (unsigned)json_integer_value(json_object_get(entry, "size"));
+        json_t *preload = lender ? NULL : json_object_get(entry, "preload");
+        unsigned size = (unsigned)json_integer_value(json_object_get(entry, lender ? "lease" : "size"));
         struct cella_limits limits = core->settings.limits;
         limits_overlay(json_object_get(entry, "limits"), &limits, NULL);
         preload = preload ? json_incref(preload) : json_array();
         image = image ? image : core->settings.image;
-        struct pool *pool = find_same(old, image, runtime, preload, &limits);
+        struct pool *pool = find_same(old, image, runtime, lends, preload, &limits);
         if (pool) {
                 list_remove(&pool->link);
                 json_decref(preload);
@@ -484,6 +460,7 @@ static int add_pool(struct core *core, struct list *old, const json_t *entry)
         } else if (!(pool = pool_new(core, runtime, image, preload, &limits))) {
                 return -ENOMEM;
         }
+        snprintf(pool->lends, sizeof pool->lends, "%s", lends);
         pool->lasting = true;
         const bool network = core->settings.tier != TIER_RESTRICTED;
         if (pool->network != network)
@@ -521,11 +498,12 @@ int pools_configure(struct core *core, struct cella_err *err)
         int r = 0;
         move(&old, &core->pools);
         json_array_foreach ((json_t *)entries, i, entry)
-                if (r == 0)
-                        r = add_pool(core, &old, entry);
+                if (r == 0 && (r = add_pool(core, &old, entry, false)) == 0 &&
+                    json_integer_value(json_object_get(entry, "lease")) > 0)
+                        r = add_pool(core, &old, entry, true);
         if (r == 0 && core->settings.spare > 0) { /* last, because requests with an own pool take from that */
                 entry = json_pack("{s:s, s:i}", "runtime", "", "size", (int)core->settings.spare);
-                r = entry ? add_pool(core, &old, entry) : -ENOMEM;
+                r = entry ? add_pool(core, &old, entry, false) : -ENOMEM;
                 json_decref(entry);
         }
         free_all(&old);
@@ -546,8 +524,11 @@ static json_t *pool_about(const struct pool *p)
                                            [WAITING_SHELL] = "started",
                                            [WAITING_SCRIPT] = "started",
                                            [WAITING_TEMPLATE] = "template"};
-        return json_pack("{s:s, s:s?, s:O, s:o, s:I, s:s, s:s?}", "image", p->image_name, "runtime",
-                         is_spare(p) ? NULL : p->runtime, "preload", p->preload, "limits",
+        return json_pack("{s:s, s:s?, s:b, s:O, s:o, s:I, s:s, s:s?}", "image", p->image_name, "runtime",
+                         p->lends[0]   ? p->lends
+                         : is_spare(p) ? NULL
+                                       : p->runtime,
+                         "lease", (int)(p->lends[0] != 0), "preload", p->preload, "limits",
                          limits_to_json(&p->limits), "size", (json_int_t)p->size, "waits",
                          p->no_image         ? "for the image"
                          : lacks_template(p) ? "making the template"

@@ -15,6 +15,10 @@ void pools_stop(struct core *core);
  * owns; NULL if there is none. */
 struct core_sandbox *pool_take(struct core *core, const struct sandbox_spec *spec,
                                const struct exec_request *request);
+/* Lends a sandbox of the pool with this runtime and the image of spec: a ready one, or a new one if none is
+ * ready.  It stays until it is removed. */
+int pool_lease(struct core *core, const struct sandbox_spec *spec, const char *runtime,
+               struct core_sandbox **ret, struct cella_err *err);
 /* Returns how the interpreter of a new sandbox of that image is started for this request; kind WAITING_NOT:
  * normally. */
 void pool_how(const struct core *core, const struct used_image *image, const struct exec_request *request,

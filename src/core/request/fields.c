@@ -207,6 +207,27 @@ const struct field *sandbox_exec_fields(void)
         return with_tables(fields);
 }
 
+const struct field *lease_fields(void)
+{
+        static const struct field fields[] = {
+                {.name = "runtime",
+                 .type = FIELD_STRING,
+                 .flags = FIELD_REQUIRED | FIELD_NO_NUL,
+                 .min = 1,
+                 .max = 64,
+                 .help = "the runtime of the pool, as in the settings"},
+                IMAGE_FIELD,
+                AGE_FIELD("ttl_ms", "the sandbox is ended this long after it was acquired"),
+                AGE_FIELD("idle_timeout_ms", "the sandbox is ended when nothing was run in it for this long"),
+                {.name = "metadata",
+                 .type = FIELD_MAP,
+                 .item = &argument,
+                 .max = 64,
+                 .help = "your own labels, to find the sandbox by"},
+                {0}};
+        return fields;
+}
+
 const struct field *sandbox_fields(void)
 {
         static struct field fields[] = {

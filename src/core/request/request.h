@@ -57,6 +57,7 @@ struct exec_request {
 const struct field *exec_fields(void);         /* POST /v1/exec */
 const struct field *sandbox_exec_fields(void); /* POST /v1/sandboxes/{id}/exec and …/processes */
 const struct field *sandbox_fields(void);      /* POST /v1/sandboxes */
+const struct field *lease_fields(void);        /* POST /v1/pools/acquire */
 /* Checks the paths of `files`: {"path": content}; for the tables of requests and tools. */
 int request_files_check(const json_t *value, const char *path, struct cella_err *err);
 
@@ -169,3 +170,6 @@ int exec_request_limits(const struct exec_request *request, const struct core_sa
 /* Makes a sandbox for POST /v1/sandboxes. */
 int sandbox_request(struct core *core, const struct caller *caller, const json_t *document,
                     struct core_sandbox **ret, struct cella_err *err);
+/* Leases a sandbox for POST /v1/pools/acquire. */
+int lease_request(struct core *core, const struct caller *caller, const json_t *document,
+                  struct core_sandbox **ret, struct cella_err *err);

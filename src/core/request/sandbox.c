@@ -211,8 +211,9 @@ int exec_request_limits(const struct exec_request *r, const struct core_sandbox 
         return 0;
 }
 
-int sandbox_request(struct core *core, const struct caller *caller, const json_t *document,
-                    struct core_sandbox **ret, struct cella_err *err)
+/* runtime: leases a sandbox of its pool; NULL: makes one. */
+static int add_or_lease(struct core *core, const struct caller *caller, const json_t *document,
+                        const char *runtime, struct core_sandbox **ret, struct cella_err *err)
 {
         struct sandbox_spec spec = {.caller = caller,
                                     .scope = SCOPE_EXECUTION,
@@ -234,8 +235,21 @@ int sandbox_request(struct core *core, const struct caller *caller, const json_t
                                engine_from(json_string_value(json_object_get(document, "engine"))), &spec,
                                err);
         if (e == 0)
-                e = sandbox_add(core, &spec, ret, err);
+                e = runtime ? pool_lease(core, &spec, runtime, ret, err) : sandbox_add(core, &spec, ret, err);
         used_image_unref(spec.image);
         network_done(&spec.network);
         return e;
+}
+
+int sandbox_request(struct core *core, const struct caller *caller, const json_t *document,
+                    struct core_sandbox **ret, struct cella_err *err)
+{
+        return add_or_lease(core, caller, document, NULL, ret, err);
+}
+
+int lease_request(struct core *core, const struct caller *caller, const json_t *document,
+                  struct core_sandbox **ret, struct cella_err *err)
+{
+        const char *runtime = json_string_value(json_object_get(document, "runtime"));
+        return add_or_lease(core, caller, document, runtime, ret, err);
 }

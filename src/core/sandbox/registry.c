@@ -105,7 +105,8 @@ struct core_sandbox *sandbox_find(const struct core *core, const struct caller *
 {
         list_each (at, &core->sandboxes, other) {
                 struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
-                if (!strcmp(sb->id, id) && caller_sees(caller, sb->key) && !sb->one_shot && !sb->removing)
+                if (!strcmp(sb->id, id) && caller_sees(caller, sb->key) && !sb->one_shot &&
+                    !sb->place.ahead && !sb->removing)
                         return sb;
         }
         return NULL;

@@ -109,6 +109,7 @@ struct core_sandbox {
         bool counted;         /* it has counters of CPU time, memory and processes */
         bool ready;           /* INIT_READY was received; stays set until the sandbox is made again */
         bool throttled;       /* KEEPER_THROTTLE was sent */
+        bool leased;          /* by pool_lease() */
         bool removing;        /* it is freed when it has ended */
         bool renewing;        /* it ends and starts again; tasks attached meanwhile wait for that */
         bool all_dead;        /* KEEPER_DIED was received: all processes have ended */

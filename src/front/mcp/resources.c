@@ -145,7 +145,8 @@ static void add_sandboxes(const struct mcp_request *request, json_t *list)
                 return;
         list_each (at, &request->mcp->core->sandboxes, other) {
                 const struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
-                if (sb->one_shot || sb->removing || !caller_sees(&request->caller, sb->key))
+                if (sb->one_shot || sb->place.ahead || sb->removing ||
+                    !caller_sees(&request->caller, sb->key))
                         continue;
                 json_array_append_new(
                         list, json_pack("{s:o, s:o, s:s, s:s}", "uri",

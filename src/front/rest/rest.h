@@ -7,6 +7,9 @@ void rest_exec(struct call *call, json_t *body);
 void rest_sandbox_exec(struct call *call, json_t *body);
 /* sandboxes.c */
 void rest_sandbox_create(struct call *call, json_t *body);
+void rest_pool_acquire(struct call *call, json_t *body);
+const struct field *release_fields(void);
+void rest_pool_release(struct call *call, json_t *body);
 void rest_sandbox_list(struct call *call, json_t *body);
 void rest_sandbox_get(struct call *call, json_t *body);
 void rest_sandbox_delete(struct call *call, json_t *body);

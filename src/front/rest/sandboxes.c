@@ -44,17 +44,25 @@ static void making_gone(struct http_request *request, void *context)
         sandbox_remove(sb); /* no client knows its id */
 }
 
+typedef int sandbox_maker(struct core *core, const struct caller *caller, const json_t *document,
+                          struct core_sandbox **ret, struct cella_err *err);
+
 /* Creates the sandbox; its image, if any, is available. */
-static void make(struct call *call, const json_t *body)
+static void make(struct call *call, const json_t *body, sandbox_maker *maker)
 {
         struct cella_err err = {0};
         struct core_sandbox *sb = NULL;
         struct making *m = calloc(1, sizeof *m);
-        int r = m ? sandbox_request(call->core, &call->caller, body, &sb, &err)
+        int r = m ? maker(call->core, &call->caller, body, &sb, &err)
                   : err_set(&err, CELLA_INTERNAL, -ENOMEM, "sandbox");
         if (r < 0 || !m) {
                 free(m);
                 api_reply_err(call, &err);
+                return;
+        }
+        if (sb->ready && sandbox_takes_messages(sb)) { /* a leased one: on_ready() was called before */
+                free(m);
+                api_reply(call, 201, sandbox_to_json(sb));
                 return;
         }
         *m = (struct making){.call = call, .task = {.on_ready = making_ready, .on_lost = making_lost}};
@@ -79,7 +87,7 @@ static void on_image(struct image_wait *wait, const struct imager_event *end, co
         if (err)
                 api_reply_err(w->call, err);
         else
-                make(w->call, w->body);
+                make(w->call, w->body, sandbox_request);
         json_decref(w->body);
         free(w);
 }
@@ -110,9 +118,43 @@ void rest_sandbox_create(struct call *call, json_t *body)
         if (r < 0)
                 api_reply_err(call, &err);
         else
-                make(call, body);
+                make(call, body, sandbox_request);
         json_decref(body);
         free(w);
+}
+
+void rest_pool_acquire(struct call *call, json_t *body)
+{
+        make(call, body, lease_request);
+        json_decref(body);
+}
+
+const struct field *release_fields(void)
+{
+        static const struct field fields[] = {{.name = "id",
+                                               .type = FIELD_STRING,
+                                               .flags = FIELD_REQUIRED | FIELD_NO_NUL,
+                                               .min = 1,
+                                               .max = 64,
+                                               .help = "the sandbox, as returned by acquire"},
+                                              {0}};
+        return fields;
+}
+
+void rest_pool_release(struct call *call, json_t *body)
+{
+        const char *id = json_string_value(json_object_get(body, "id"));
+        struct core_sandbox *sb = sandbox_find(call->core, &call->caller, id);
+        struct cella_err err = {0};
+        if (sb && sb->leased) {
+                sandbox_remove(sb);
+                api_reply_nothing(call);
+        } else {
+                err_say(&err, CELLA_NOT_FOUND, -ENOENT, "no leased sandbox '%.60s'", id);
+                err_hint(&err, "POST /v1/pools/acquire leases one");
+                api_reply_err(call, &err);
+        }
+        json_decref(body);
 }
 
 struct filter {
@@ -156,7 +198,7 @@ void rest_sandbox_list(struct call *call, json_t *body)
         list_each (at, &call->core->sandboxes, other) {
                 struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
                 filter = (struct filter){.sandbox = sb, .matches = true};
-                if (sb->one_shot || sb->removing || !caller_sees(&call->caller, sb->key))
+                if (sb->one_shot || sb->place.ahead || sb->removing || !caller_sees(&call->caller, sb->key))
                         continue;
                 http_each_query(call->request, match, &filter);
                 if (filter.matches)

@@ -31,7 +31,7 @@ void sandboxes_tool_begin(struct tool_call *call)
         json_t *list = json_array();
         list_each (at, &call->core->sandboxes, other) {
                 const struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
-                if (sb->one_shot || sb->removing || !caller_sees(&call->caller, sb->key))
+                if (sb->one_shot || sb->place.ahead || sb->removing || !caller_sees(&call->caller, sb->key))
                         continue;
                 json_t *whole = sandbox_to_json(sb), *one = json_object();
                 for (const struct field *f = shown; f->name; f++)
