@@ -160,6 +160,7 @@ static const struct rule rules[] = {
         {"scan.block.severity", DOWN, 0, severities},
         {"scan.block.categories", UP},
         {"audit", FIXED, MAY_AUDIT},
+        {"mcp.text_bytes", FREE},
         {"images.pull", DOWN, MAY_IMAGES, pulls},
         {"images.registries", DOWN},
         {"images.insecure_registries", DOWN},

@@ -714,6 +714,20 @@ def long_output_is_cut_in_the_middle(d):
             ensure(max(sizes) <= 30000, f"{code}: {sizes}")
 
 
+@test(settings={"mcp": {"text_bytes": 5000}})
+def the_setting_says_how_long_a_text_may_be(d):
+    c = Http(d)
+    r = c.tool("execute_shell", command="seq 100000")
+    ensure(2000 < len(r["content"][0]["text"]) <= 5000, f"{len(r['content'][0]['text'])} bytes")
+    d.ok("PATCH", "/v1/settings", {"mcp": {"text_bytes": 60000}})
+    r = c.tool("execute_shell", command="seq 100000")
+    ensure(30000 < len(r["content"][0]["text"]) <= 60000, f"{len(r['content'][0]['text'])} bytes")
+    for value in (1, -1, "x", 1 << 40, None):
+        a = d.request("PATCH", "/v1/settings", {"mcp": {"text_bytes": value}})
+        same(a.status, 200 if value is None else 400, f"{value}", a)
+    same(d.get("/v1/settings")["mcp"], {"text_bytes": 30000}, "the default again")
+
+
 @test
 def a_value_comes_in_one_form_and_an_exception_once(d):
     for c in both(d):

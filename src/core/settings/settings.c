@@ -163,6 +163,15 @@ static const struct field audit_fields[] = {{.name = "keep_days",
                                              .help = "keep up to 64 KiB of each output stream in the log"},
                                             {0}};
 
+static const struct field mcp_fields[] = {
+        {.name = "text_bytes",
+         .type = FIELD_INTEGER,
+         .min = 2000,
+         .max = 16 * 1024 * 1024,
+         .standard = "30000",
+         .help = "longer results of tools are shortened for the model, in the middle of each text"},
+        {0}};
+
 static const struct field docker_fields[] = {
         {.name = "socket",
          .type = FIELD_STRING,
@@ -304,6 +313,7 @@ static struct field all_fields[] = {
          .help = "sandboxes made in advance, each with a waiting interpreter"},
         {.name = "scan", .type = FIELD_OBJECT, .fields = scan_fields, .help = "the code scanner"},
         {.name = "audit", .type = FIELD_OBJECT, .fields = audit_fields, .help = "the log of executions"},
+        {.name = "mcp", .type = FIELD_OBJECT, .fields = mcp_fields, .help = "tools through MCP"},
         {.name = "images", .type = FIELD_OBJECT, .help = "where images come from"},
         {.name = "docker", .type = FIELD_OBJECT, .fields = docker_fields, .help = "the second engine"},
         {.name = "cluster",
@@ -417,6 +427,7 @@ int settings_from(json_t *document, struct settings *ret, struct cella_err *err)
         s.audit_keep_days = (uint32_t)number(audit, "keep_days");
         s.audit_keep_bytes = number(audit, "keep_bytes");
         s.audit_keep_output = json_is_true(json_object_get(audit, "keep_output"));
+        s.mcp_text_bytes = (uint32_t)number(json_object_get(document, "mcp"), "text_bytes");
         if (s.workspace != WORKSPACE_NONE && !s.workspace_root) {
                 err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "workspace '%s' needs workspace_root",
                         workspace_words[s.workspace]);

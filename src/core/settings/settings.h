@@ -37,6 +37,7 @@ struct settings {
         uint32_t audit_keep_days;
         uint64_t audit_keep_bytes;
         bool audit_keep_output;
+        uint32_t mcp_text_bytes;
 };
 
 const struct field *settings_fields(void);

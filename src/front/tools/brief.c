@@ -255,10 +255,10 @@ int brief_make(const struct cella_result *r, const struct result_run *run, bool 
 }
 
 /* JSON needs more bytes than the output in it: up to six for one character. */
-size_t brief_less(size_t max, size_t len)
+size_t brief_less(size_t max, size_t len, size_t most)
 {
-        const size_t less = max * 7 / 8, fitting = len > 0 ? max * BRIEF_TEXT_MAX / len : max;
-        return len <= BRIEF_TEXT_MAX || max < BRIEF_TEXT_MIN ? 0 : fitting < less ? fitting : less;
+        const size_t less = max * 7 / 8, fitting = len > 0 ? max * most / len : max;
+        return len <= most || max < BRIEF_MIN ? 0 : fitting < less ? fitting : less;
 }
 
 void brief_done(struct brief *b)

@@ -5,8 +5,7 @@
 #include "engine/result.h"
 #include "front/tools/tools.h"
 
-#define BRIEF_TEXT_MAX 30000 /* bytes of a text for a model */
-#define BRIEF_TEXT_MIN 1000
+#define BRIEF_MIN 1000 /* bytes; nothing is made shorter than this */
 
 /* A copy of a result with its long parts cut. */
 struct brief {
@@ -30,9 +29,9 @@ int brief_make(const struct cella_result *r, const struct result_run *run, bool 
                struct tool_result *ret_images, struct brief *ret);
 void brief_done(struct brief *brief);
 
-/* Returns a smaller max, for another try after a result of len bytes with this one; 0: the result is short
- * enough, or cannot be shorter. */
-size_t brief_less(size_t max, size_t len);
+/* Returns a smaller max, for another try after a result of len bytes with this one; 0: the result has at most
+ * `most` bytes, or cannot be shorter. */
+size_t brief_less(size_t max, size_t len, size_t most);
 
 /* Returns text with its middle replaced by a line that says how much is missing and where it is, as new
  * memory; NULL: no memory. */

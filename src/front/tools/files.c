@@ -163,8 +163,8 @@ static void on_read(void *context, struct bytes *b, const struct cella_err *err)
         size_t text = more ? whole_characters(data, len) : bytes_are_text(data, len) ? len : 0;
         struct tool_result result = {0};
         if (call->options.for_model && !json_object_get(call->arguments, "max_bytes") &&
-            text > BRIEF_TEXT_MAX) {
-                text = whole_characters(data, BRIEF_TEXT_MAX);
+            text > call->core->settings.mcp_text_bytes) {
+                text = whole_characters(data, call->core->settings.mcp_text_bytes);
                 more = true;
         }
         json_t *document = json_pack("{s:s, s:s, s:I, s:I, s:b}", "path", tool_text(call, "path"), "sandbox",

@@ -176,14 +176,16 @@ static int result_brief(const struct tool_call *call, const struct cella_result 
 {
         const struct result_run *run = about.run;
         int e = 0;
-        for (size_t max = BRIEF_TEXT_MAX; e == 0;) {
+        const struct settings *settings = &call->core->settings;
+        for (size_t max = settings->mcp_text_bytes; e == 0;) {
                 struct brief brief = {0};
-                if ((e = brief_make(r, run, call->core->settings.audit_keep_output, max, ret, &brief)) == 0) {
+                if ((e = brief_make(r, run, settings->audit_keep_output, max, ret, &brief)) == 0) {
                         about.run = run ? &brief.run : NULL;
                         e = result_texts(&brief.result, request, &about, ret);
                 }
                 brief_done(&brief);
-                max = brief_less(max, ret->len > ret->text_len ? ret->len : ret->text_len);
+                max = brief_less(max, ret->len > ret->text_len ? ret->len : ret->text_len,
+                                 settings->mcp_text_bytes);
                 if (e < 0 || max == 0)
                         break;
                 tool_result_done(ret);

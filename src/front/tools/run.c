@@ -192,13 +192,14 @@ static int write_bare(const struct cella_result *r, struct tool_result *ret)
 
 static int brief_bare(const struct tool_call *call, const struct cella_result *r, struct tool_result *ret)
 {
-        for (size_t max = BRIEF_TEXT_MAX;;) {
+        const struct settings *settings = &call->core->settings;
+        for (size_t max = settings->mcp_text_bytes;;) {
                 struct brief brief = {0};
-                int e = brief_make(r, NULL, call->core->settings.audit_keep_output, max, ret, &brief);
+                int e = brief_make(r, NULL, settings->audit_keep_output, max, ret, &brief);
                 if (e == 0)
                         e = write_bare(&brief.result, ret);
                 brief_done(&brief);
-                max = brief_less(max, ret->len);
+                max = brief_less(max, ret->len, settings->mcp_text_bytes);
                 if (e < 0 || max == 0)
                         return e;
                 tool_result_done(ret);
