@@ -109,7 +109,6 @@ struct cella_options {
         size_t n_mounts;
         bool user_root; /* uid 0 inside, an unprivileged uid outside; default: uid 1000, or the image's user
                          */
-        bool terminals; /* own /dev/pts, for commands on a terminal */
         struct cella_network network;
         /* A root file system from the image store: a name as shown by `cella image ls`, or an id.  NULL or
          * "host": a view of this machine.  With an image, the code runs as the image's user (root if it

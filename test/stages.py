@@ -143,8 +143,8 @@ STAGES = [
           packages=(f"gcc-{OTHER.replace('_', '-')}-linux-gnu", f"libc6-dev-{'arm64' if OTHER == 'aarch64' else 'amd64'}-cross")),
     # ---- fast: ./dev test, at most 12 minutes ----
     Stage("kernel", "fast", 1500, 944, suite("test/run.py", "-j", "2"), ALONE),
-    Stage("attacks", "fast", 900, 106, [ATTACK], ALONE, skips=ATTACKS),
-    Stage("attacks-user", "fast", 900, 99, [["test/as-user", *ATTACK]], ALONE, skips=ATTACKS),
+    Stage("attacks", "fast", 900, 110, [ATTACK], ALONE, skips=ATTACKS),
+    Stage("attacks-user", "fast", 900, 103, [["test/as-user", *ATTACK]], ALONE, skips=ATTACKS),
     Stage("layers", "fast", 900, 1, [["tools/check-layers"]], QUIET),
     Stage("unit", "fast", 900, 499, units("build"), QUIET, skips=HOST),
     Stage("harness", "fast", 900, 36, [[PYTHON, "test/harness/test_harness.py", "@only"]], QUIET, skips=()),

@@ -43,7 +43,7 @@ static const char *check(const struct keeper_make *m)
         if (!keeper_name_is_valid(m->id) ||
             (m->workspace != KEEPER_SCRATCH && !keeper_name_is_valid(m->name)))
                 return "a bad name";
-        if (m->required & ~limits_bits() || m->user_root > 1 || m->terminals > 1 || m->long_lived > 1 ||
+        if (m->required & ~limits_bits() || m->user_root > 1 || m->reserved || m->long_lived > 1 ||
             m->network > 1 || m->direct || m->pulls > 1 || m->workspace > KEEPER_READ_WRITE || m->number == 0)
                 return "a value out of range";
         return NULL;
@@ -368,7 +368,6 @@ static int join(struct work *w, struct cella_err *err)
         struct init_join head;
         memset(&head, 0, sizeof head);
         head.walls = ALL_WALLS & ~((w->missing & GROUP_LIMITS) == GROUP_LIMITS ? WALL_CGROUP : 0);
-        head.terminals = w->making->make.terminals;
         memcpy(head.outside, process.outside, sizeof head.outside);
         memcpy(head.kernel, process.kernel, sizeof head.kernel);
         head.limits = w->making->make.limits;

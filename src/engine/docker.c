@@ -295,7 +295,6 @@ static int ask_for_one(struct remote *r, const struct cella_options *o, const ch
         make.number = ++r->number;
         make.required = o->required;
         make.user_root = o->user_root;
-        make.terminals = o->terminals;
         make.network = o->network.tier != CELLA_RESTRICTED;
         make.limits = o->limits;
         memcpy(make.id, id, strlen(id) + 1);

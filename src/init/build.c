@@ -50,7 +50,6 @@ static int parse(const struct message *message, char *data, struct init_build *h
                 .host_gid = head->host_gid,
                 .inner_uid = head->inner_uid,
                 .inner_gid = head->inner_gid,
-                .terminals = head->terminals != 0,
                 .several = head->several != 0,
                 .network = head->network != 0,
                 .direct = head->direct != 0,

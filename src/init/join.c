@@ -66,7 +66,6 @@ int join(const struct message *message, const char *data, struct init_ready *ret
         head.kernel[sizeof head.kernel - 1] = '\0';
         struct jail_spec spec = {
                 .walls = head.walls,
-                .terminals = head.terminals != 0,
                 .limits = head.limits,
                 .proc_fd = -1,
                 .netns_fd = -1,

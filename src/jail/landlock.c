@@ -76,7 +76,7 @@ static int add_rules(const struct jail_spec *spec, int ruleset, uint64_t all)
                 return r;
         r = allow(ruleset, "dev", all & (ACCESS_WRITE_FILE | ACCESS_TRUNCATE));
         /* Terminals need ioctls. */
-        for (size_t i = 0; spec->terminals && i < ARRAY_LEN(terminals) && r == 0; i++)
+        for (size_t i = 0; i < ARRAY_LEN(terminals) && r == 0; i++)
                 r = allow(ruleset, terminals[i], all & ACCESS_IOCTL_DEV);
         for (const char *const *d = view_writable; *d && r == 0 && !spec->image; d++)
                 r = allow(ruleset, *d + 1, all);

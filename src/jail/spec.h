@@ -42,10 +42,9 @@ struct jail_spec {
         bool privileged;
         unsigned host_uid, host_gid; /* of the code, outside; for root, from INIT_GROUPS */
         unsigned inner_uid, inner_gid;
-        bool terminals; /* it has its own /dev/pts */
-        bool several;   /* several commands: provides the descriptor JAIL_CENSUS_FD, see jail_enter() */
-        bool network;   /* it can have connections, see way_out.h */
-        bool direct;    /* not isolated: limits and processes that can be ended, but the host's files and
+        bool several; /* several commands: provides the descriptor JAIL_CENSUS_FD, see jail_enter() */
+        bool network; /* it can have connections, see way_out.h */
+        bool direct;  /* not isolated: limits and processes that can be ended, but the host's files and
                            network. If the owner is root, the code gets a uid that owns nothing; otherwise the
                            owner's */
         enum jail_view view;

@@ -252,8 +252,8 @@ int view_build(struct jail_spec *spec, struct cella_err *err)
                 return 0;
         if (spec->image)
                 return view_build_image(spec, err);
-        if ((r = view_build_fixed(spec, err)) < 0 ||
-            (spec->terminals && (r = view_show_terminals(err)) < 0) || (r = view_show_proc(spec, err)) < 0)
+        if ((r = view_build_fixed(spec, err)) < 0 || (r = view_show_terminals(err)) < 0 ||
+            (r = view_show_proc(spec, err)) < 0)
                 return r;
         /* Mounts are last, so that they can be inside a writable directory. */
         if ((r = open_writable(spec, err)) < 0)

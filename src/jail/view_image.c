@@ -76,7 +76,7 @@ static int make_dev(const struct jail_spec *spec, struct cella_err *err)
         int r = sys_mount("dev", "dev", NULL, MS_BIND, NULL);
         if (r < 0)
                 return view_fail(err, r, "bind", "/dev");
-        if ((r = view_show_devices(spec, err)) < 0 || (spec->terminals && (r = view_show_terminals(err)) < 0))
+        if ((r = view_show_devices(spec, err)) < 0 || (r = view_show_terminals(err)) < 0)
                 return r;
         if ((r = sys_mkdirat(AT_FDCWD, "dev/shm", 01777)) < 0 ||
             (r = sys_mount("dev/shm", "dev/shm", NULL, MS_BIND, NULL)) < 0)

@@ -23,9 +23,8 @@ static const char *const devices[] = {"null", "zero", "full", "random", "urandom
 static const struct {
         const char *path, *target;
 } device_links[] = {
-        {"dev/fd", "/proc/self/fd"},
-        {"dev/stdin", "/proc/self/fd/0"},
-        {"dev/stdout", "/proc/self/fd/1"},
+        {"dev/ptmx", "pts/ptmx"},          {"dev/fd", "/proc/self/fd"},
+        {"dev/stdin", "/proc/self/fd/0"},  {"dev/stdout", "/proc/self/fd/1"},
         {"dev/stderr", "/proc/self/fd/2"},
 };
 
@@ -118,6 +117,9 @@ int view_show_devices(const struct jail_spec *spec, struct cella_err *err)
         int r = ours ? 0 : bind_devices(err);
         if (r < 0)
                 return r;
+        r = sys_mkdirat(AT_FDCWD, "dev/pts", 0755);
+        if (r < 0)
+                return view_fail(err, r, "make the directory", "dev/pts");
         for (size_t i = 0; i < ARRAY_LEN(device_links); i++) {
                 r = sys_symlinkat(device_links[i].target, AT_FDCWD, device_links[i].path);
                 if (r < 0)
@@ -127,16 +129,13 @@ int view_show_devices(const struct jail_spec *spec, struct cella_err *err)
         return r < 0 ? view_fail(err, r, "write-protect", "/dev") : 0;
 }
 
-/* Mounts a private devpts instance, so that terminals are not visible outside.  The maximum is the number of
- * commands: the host counts all instances together, and no sandbox may use up the host's terminals. */
+/* The maximum bounds the memory of the kernel that no cgroup counts (about 40 KB for each terminal), and
+ * leaves terminals for others: the kernel counts all instances together (kernel.pty.max, 4096, of which 1024
+ * are reserved for the initial mount namespace). */
 int view_show_terminals(struct cella_err *err)
 {
-        int r = sys_mkdirat(AT_FDCWD, "dev/pts", 0755);
-        if (r == 0)
-                r = sys_mount("devpts", "dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
-                              "newinstance,ptmxmode=0666,mode=0620,max=256");
-        if (r == 0)
-                r = sys_symlinkat("pts/ptmx", AT_FDCWD, "dev/ptmx");
+        int r = sys_mount("devpts", "dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
+                          "newinstance,ptmxmode=0666,mode=0620,max=64");
         return r < 0 ? view_fail(err, r, "mount", "/dev/pts") : 0;
 }
 

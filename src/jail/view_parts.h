@@ -43,9 +43,10 @@ int view_new_disk(const struct jail_spec *spec, int64_t own_bytes, unsigned own_
 int view_show_disk(const struct jail_spec *spec, struct cella_err *err);
 int view_give_disk(const struct jail_spec *spec, struct cella_err *err);
 
-/* Makes device nodes and links in dev, which must exist. */
+/* Makes device nodes, links and the empty directory pts in dev, which must exist. */
 int view_show_devices(const struct jail_spec *spec, struct cella_err *err);
-/* Mounts dev/pts; dev must exist. */
+/* Mounts a new instance of devpts at dev/pts: pseudo-terminals that no other sandbox and not the host can
+ * see. Must not be called for a view that will be copied, because the copies would share the instance. */
 int view_show_terminals(struct cella_err *err);
 /* Makes the contents of /proc/sys in the directory proc, which must exist; see view_proc.c. */
 int view_make_settings(const struct jail_spec *spec, struct cella_err *err);

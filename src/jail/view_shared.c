@@ -8,7 +8,7 @@
  * Nothing can pass from one sandbox to another this way: every mount of the fixed part is read-only in each
  * copy (device nodes lead to the host's devices, as everywhere), no code has rights to the mounts, and
  * nothing is mounted in the shared namespace any more.  The code's own files are on a new tmpfs each time
- * (view_disk.c). */
+ * (view_disk.c), and its terminals in a new devpts. */
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
@@ -29,8 +29,10 @@
 
 static int show_own(struct jail_spec *spec, struct cella_err *err)
 {
-        int r = view_show_disk(spec, err);
-        return r < 0 ? r : view_show_proc(spec, err);
+        int r;
+        if ((r = view_show_disk(spec, err)) < 0 || (r = view_show_terminals(err)) < 0)
+                return r;
+        return view_show_proc(spec, err);
 }
 
 int view_take(struct jail_spec *spec, struct cella_err *err)

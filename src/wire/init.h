@@ -97,16 +97,14 @@ struct init_build {
         uint32_t inner_uid, inner_gid;
         uint32_t host_uid, host_gid; /* without privilege; otherwise see init_groups */
         uint32_t n_mounts;
-        uint32_t terminals; /* the sandbox gets its own /dev/pts */
-        uint32_t several;   /* expect concurrent commands: init sees every process, also those that hide from
-                               others, so that none can escape a kill.  Takes 20 us longer */
-        uint32_t network;   /* the sandbox gets a network: INIT_NETWORK is sent before INIT_READY */
-        uint32_t direct;    /* the code runs on the host, see jail/spec.h */
-        uint32_t view; /* enum jail_view; except for the sandbox's own view, the descriptor is its view_fd,
-                          where init sends INIT_VIEW with a view that is to be kept */
-        uint32_t together;  /* the following fields and their descriptors are included: */
-        uint32_t has_netns; /* the last descriptor is the network namespace */
-        uint32_t reserved;
+        uint32_t several; /* expect concurrent commands: init sees every process, also those that hide from
+                             others, so that none can escape a kill.  Takes 20 us longer */
+        uint32_t network; /* the sandbox gets a network: INIT_NETWORK is sent before INIT_READY */
+        uint32_t direct;  /* the code runs on the host, see jail/spec.h */
+        uint32_t view;    /* enum jail_view; except for the sandbox's own view, the descriptor is its view_fd,
+                             where init sends INIT_VIEW with a view that is to be kept */
+        uint32_t together;         /* the following fields and their descriptors are included: */
+        uint32_t has_netns;        /* the last descriptor is the network namespace */
         struct init_groups groups; /* zero unless together */
         uint64_t ignored; /* signals that the owner ignores and the code must not: bit 0 is signal 1 */
         struct cella_limits limits; /* has padding at its end: copied into zeroed memory */
@@ -136,7 +134,7 @@ enum init_namespace {
 
 struct init_join {
         uint32_t walls;                  /* to be found in place, or to be set up */
-        uint32_t terminals;              /* commands on a terminal will be requested */
+        uint32_t reserved;               /* 0 */
         uint64_t outside[INIT_NS_COUNT]; /* inodes of the owner's namespaces: init must not be in them */
         char kernel[72];                 /* the owner's kernel: the version that uname() returns */
         struct cella_limits limits;      /* copied into zeroed memory */
@@ -144,7 +142,7 @@ struct init_join {
 
 _Static_assert(sizeof(struct init_join) == 80 + 8 * INIT_NS_COUNT + sizeof(struct cella_limits), "no holes");
 
-_Static_assert(sizeof(struct init_build) == 20 * 4 + 8 + sizeof(struct cella_limits), "no holes");
+_Static_assert(sizeof(struct init_build) == 18 * 4 + 8 + sizeof(struct cella_limits), "no holes");
 
 struct init_put_file {
         uint32_t mode;     /* with INIT_IN_WORKSPACE: in the workspace, otherwise in /run */

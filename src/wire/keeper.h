@@ -65,7 +65,7 @@ struct keeper_make {
         uint32_t required;  /* CELLA_LIMIT_* */
         uint32_t workspace; /* enum keeper_workspace */
         uint32_t user_root;
-        uint32_t terminals;
+        uint32_t reserved;   /* 0 */
         uint32_t long_lived; /* can be frozen; takes 0.1 ms longer to create */
         uint32_t network;    /* has a network, see INIT_NETWORK */
         uint32_t direct;   /* no isolation except limits: the host's files and network (mode "off"), as a user

@@ -61,6 +61,7 @@ struct attack_victim {
         const char *socket;    /* path of a listening Unix socket of the host */
         const char *abstract;  /* name of a listening abstract one */
         const char *queue;     /* POSIX message queue */
+        const char *terminal;  /* path of a terminal, open to everybody; "": the host has none */
         const char *host_name;
         long fd;      /* descriptor of host_file, open in the sandbox's creator */
         long dir_fd;  /* descriptor of the host's root directory, likewise */

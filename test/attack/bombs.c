@@ -65,6 +65,7 @@ static const struct bomb {
         {"deep_tree", "deep_tree", IN(CELLA_EXITED), .flags = BOMB_LIST_FILES, .timeout_ms = 9000},
         {"sleeping_daemon", "sleeping_daemon", IN(CELLA_EXITED), .within_ms = 1000},
         {"stopped_holder", "stopped_holder", IN(CELLA_EXITED), .within_ms = 1000},
+        {"terminal_holder", "terminal_holder", IN(CELLA_EXITED), .within_ms = 1000},
         {"full_pipe", "full_pipe", IN(CELLA_EXITED), .within_ms = 1000},
         {"ignore_term", "ignore_term", IN(CELLA_TIMEOUT), .flags = BOMB_ANY_EXIT, .timeout_ms = 500,
          .grace_ms = 300},

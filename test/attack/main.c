@@ -19,10 +19,10 @@ static const struct field {
 } fields[] = {
 #define TEXT(name) .key = #name, .type = FIELD_TEXT, .offset = offsetof(struct attack_victim, name)
 #define NUMBER(name) .key = #name, .type = FIELD_NUMBER, .offset = offsetof(struct attack_victim, name)
-        {TEXT(nonce)},     {TEXT(host_file)}, {TEXT(link)},      {TEXT(dir)},
-        {TEXT(shm_file)},  {TEXT(socket)},    {TEXT(abstract)},  {TEXT(queue)},
-        {TEXT(host_name)}, {NUMBER(fd)},      {NUMBER(dir_fd)},  {NUMBER(pid)},
-        {NUMBER(pid_ns)},  {NUMBER(port)},    {NUMBER(shm_key)}, {NUMBER(limit)},
+        {TEXT(nonce)},    {TEXT(host_file)}, {TEXT(link)},     {TEXT(dir)},       {TEXT(shm_file)},
+        {TEXT(socket)},   {TEXT(abstract)},  {TEXT(queue)},    {TEXT(host_name)}, {NUMBER(fd)},
+        {NUMBER(dir_fd)}, {NUMBER(pid)},     {NUMBER(pid_ns)}, {NUMBER(port)},    {NUMBER(shm_key)},
+        {NUMBER(limit)},  {TEXT(terminal)},
 };
 #define N_FIELDS (sizeof fields / sizeof *fields)
 

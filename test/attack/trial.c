@@ -47,6 +47,7 @@ void trial_command_fill(struct trial_command *c, const struct victims *v, const 
         add(c, &n, "socket=%s", v->socket);
         add(c, &n, "abstract=%s", v->abstract);
         add(c, &n, "queue=%s", v->queue);
+        add(c, &n, "terminal=%s", v->terminal);
         add(c, &n, "host_name=%s", v->host_name);
         add(c, &n, "fd=%d", v->fd);
         add(c, &n, "dir_fd=%d", v->dir_fd);

@@ -157,6 +157,18 @@ static int place_ipc(struct victims *v)
         return 0;
 }
 
+/* A machine without /dev/ptmx has no terminals to protect. */
+static int place_terminal(struct victims *v)
+{
+        v->master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+        if (v->master < 0 && (errno == ENOENT || errno == EACCES))
+                return 0;
+        if (v->master < 0 || grantpt(v->master) < 0 || unlockpt(v->master) < 0 ||
+            ptsname_r(v->master, v->terminal, sizeof v->terminal) != 0 || chmod(v->terminal, 0666) < 0)
+                return failed("terminal");
+        return 0;
+}
+
 _Noreturn void victim_main(void)
 {
         for (;;)
@@ -197,7 +209,7 @@ int victims_place(struct victims *v, const char *program)
         struct stat st;
         int r;
 
-        *v = (struct victims){.fd = -1, .dir_fd = -1, .listeners = {-1, -1, -1}, .shm_id = -1};
+        *v = (struct victims){.fd = -1, .dir_fd = -1, .listeners = {-1, -1, -1}, .shm_id = -1, .master = -1};
         umask(0); /* open to everybody */
         if (getrandom(random, sizeof random, 0) != sizeof random)
                 return failed("random numbers");
@@ -207,7 +219,8 @@ int victims_place(struct victims *v, const char *program)
                 return failed("host");
         v->pid_ns = st.st_ino;
         if ((r = place_files(v, program)) < 0 || (r = place_descriptors(v)) < 0 ||
-            (r = place_listeners(v)) < 0 || (r = place_ipc(v)) < 0 || (r = place_process(v)) < 0)
+            (r = place_listeners(v)) < 0 || (r = place_ipc(v)) < 0 || (r = place_terminal(v)) < 0 ||
+            (r = place_process(v)) < 0)
                 return r;
         return setenv("CELLA_VICTIM", v->nonce, 1) < 0 ? failed("environment") : 0;
 }
@@ -225,6 +238,8 @@ void victims_remove(struct victims *v)
                 strcpy(path + 1, v->queue);
                 mq_unlink(path);
         }
+        if (v->master >= 0)
+                close(v->master);
         if (v->shm_id >= 0)
                 shmctl(v->shm_id, IPC_RMID, NULL);
         if (v->shm_file[0]) {
@@ -239,5 +254,5 @@ void victims_remove(struct victims *v)
         unlink(v->program);
         rmdir(v->dir);
         v->process = 0;
-        v->shm_id = -1;
+        v->shm_id = v->master = -1;
 }

@@ -16,9 +16,11 @@ struct victims {
         char shm_file[64];  /* in /dev/shm */
         char abstract[64];  /* listens */
         char queue[64];     /* without the slash */
+        char terminal[64];  /* "": there are none here */
         char host_name[65]; /* of this machine */
         int fd, dir_fd;     /* inherited by a child that does not close them */
         int listeners[3];
+        int master; /* of the terminal */
         int shm_id;
         int shm_key;
         pid_t process;

@@ -34,8 +34,6 @@ BOX_TEST(a_failed_start_shows_the_reason, NULL)
         CHECK_INT(box_end(box, 1), -ENOTDIR);
         box_spawn_in(box, 1, 0, "/workspace", good, fds, 2);
         CHECK_INT(box_end(box, 1), -EPROTO);
-        box_spawn_in(box, 1, INIT_TERMINAL, "/workspace", good, NULL, 0);
-        CHECK_INT(box_end(box, 1), -ENODEV);
         box_spawn(box, 1, 0, good, -1);
         CHECK_INT(box_end(box, 1), 0);
 }

@@ -444,7 +444,6 @@ BOX_TEST(code_cannot_find_the_listener_of_init, NULL)
 static void few_files(struct cella_options *options)
 {
         options->limits.open_files = 16;
-        options->terminals = true;
 }
 
 BOX_TEST(init_reports_refused_calls_with_few_descriptors, few_files)

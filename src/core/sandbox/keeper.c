@@ -80,7 +80,6 @@ int sandbox_make(struct core_sandbox *sb, keeper_answer answer, struct cella_err
 {
         struct keeper_make make = {
                 .required = sb->required,
-                .terminals = !sb->one_shot,
                 .long_lived = !sb->one_shot,
                 .network = sandbox_has_network(sb),
                 .direct = sb->direct,

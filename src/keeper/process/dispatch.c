@@ -45,11 +45,10 @@ static const char *check_make(const struct keeper_make *m)
                 return "an unterminated string";
         if (!keeper_name_is_valid(m->id))
                 return "a bad id";
-        if (m->required & ~limits_bits() || m->user_root > 1 || m->terminals > 1 || m->long_lived > 1 ||
+        if (m->required & ~limits_bits() || m->user_root > 1 || m->reserved || m->long_lived > 1 ||
             m->network > 1 || m->direct > 1 || m->pulls)
                 return "a value out of range";
-        if (m->direct &&
-            (m->network || m->long_lived || m->terminals || m->user_root || m->workspace || m->image[0]))
+        if (m->direct && (m->network || m->long_lived || m->user_root || m->workspace || m->image[0]))
                 return "options that code without isolation cannot have";
         if ((wrong = check_image(m)))
                 return wrong;

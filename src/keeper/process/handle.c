@@ -67,13 +67,12 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
                 options.limits.open_files = k->files_max / 2;
         options.required = m->required;
         options.user_root = m->user_root;
-        options.terminals = m->terminals;
         options.workspace = workspace < 0 ? NULL : path;
         options.workspace_writable = m->workspace != KEEPER_READ_ONLY;
         AUTO(netns_let_go) struct netns_kept netns = spare_take_netns(&k->spare);
-        /* Sandboxes for one execution without own mounts, terminals or network can copy the shared view. */
-        const bool plain = workspace < 0 && image.fd < 0 && !m->long_lived && !m->terminals && !m->network &&
-                           !m->direct && !m->user_root;
+        /* Sandboxes for one execution without own mounts or network can copy the shared view. */
+        const bool plain =
+                workspace < 0 && image.fd < 0 && !m->long_lived && !m->network && !m->direct && !m->user_root;
         /* A long-lived sandbox has additional groups, so it does not take reused ones. */
         struct spare_groups again = {.user = -1};
         if (!m->long_lived && !m->network && !m->direct)

@@ -77,7 +77,6 @@ static int prepare(struct making *m, const struct cella_options *options, uint32
 {
         m->spec.limits = options->limits;
         choose_user(m, options);
-        m->spec.terminals = options->terminals;
         m->spec.walls = (m->parts->direct ? DIRECT_WALLS : ALL_WALLS) & ~walls_down;
         m->spec.direct = m->parts->direct;
         m->spec.view = m->parts->view;
@@ -207,8 +206,7 @@ static int send_build(struct sandbox *sb, const struct making *m, struct cella_e
                 .host_uid = m->spec.host_uid,
                 .host_gid = m->spec.host_gid,
                 .n_mounts = (uint32_t)m->spec.n_mounts,
-                .terminals = m->spec.terminals,
-                .several = m->parts->freezable || m->spec.terminals, /* long-lived: several executions */
+                .several = m->parts->freezable, /* long-lived: several executions */
                 .network = m->parts->network,
                 .direct = m->parts->direct,
                 .view = m->spec.view,
