@@ -145,6 +145,7 @@ STAGES = [
     Stage("kernel", "fast", 1500, 944, suite("test/run.py", "-j", "2"), ALONE),
     Stage("attacks", "fast", 900, 110, [ATTACK], ALONE, skips=ATTACKS),
     Stage("attacks-user", "fast", 900, 103, [["test/as-user", *ATTACK]], ALONE, skips=ATTACKS),
+    Stage("corpus", "fast", 900, 90, suite("test/run.py", "--suite", "corpus", "-j", "2")),
     Stage("layers", "fast", 900, 1, [["tools/check-layers"]], QUIET),
     Stage("unit", "fast", 900, 499, units("build"), QUIET, skips=HOST),
     Stage("harness", "fast", 900, 36, [[PYTHON, "test/harness/test_harness.py", "@only"]], QUIET, skips=()),
