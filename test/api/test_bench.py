@@ -1,8 +1,10 @@
 """`cella bench`: that it measures what it says, says all of it, and leaves nothing.  Its figures are not checked here."""
 
+import contextlib
 import glob
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -99,6 +101,106 @@ def the_table_fits_a_terminal():
     ensure(not any(line != line.rstrip() for line in r.out.splitlines()), "spaces at the end of lines", r)
     for part in ("sh: echo hi", "python3: print(1+1)", "pandas", "node", "executions a second", "memory of an idle"):
         ensure(part in r.out, f"no {part}", r)
+
+
+# A corpus: two programs that agree, two that do not, one that cannot be run.
+PROGRAMS = {
+    "python/agrees.py": "import os, sys\nprint(os.getcwd(), os.path.expanduser('~'), 'é')\nsys.stderr.write('x\\0y')\n{}['key']\n",
+    "agrees.sh": "echo $0; echo two >&2; kill -9 $$\n",
+    "prints_another_line.bash": "echo same\necho $UID\x1b[31m\n",
+    "ends_differently.js": "// no output\nprocess.exit(require('os').hostname() === 'sandbox' ? 0 : 7);\n",
+    "python/incomplete.py": "# needs: json no_such_package\nimport no_such_package\n",
+    "ignored.txt": "not a program\n",
+    "python/.hidden.py": "print(1)\n",
+    "too/deep/to_be_found.py": "import os\nprint(os.getpid())\n",
+}
+
+
+def write_corpus(programs):
+    for name, code in programs.items():
+        os.makedirs(os.path.dirname(f"corpus/{name}"), exist_ok=True)
+        with open(f"corpus/{name}", "w", encoding="utf-8") as f:
+            f.write(code)
+
+
+@test(timeout=200)
+def corpus_reports_programs_that_differ():
+    before = directories()
+    write_corpus(PROGRAMS)
+    r = cella(["bench", "--corpus", "corpus", "--rounds", 2, "--json"], timeout=180)
+    same(r.rc, 1, "exit status", r)
+    report = r.json()
+    same(set(report), {"version", "kernel", "cores", "rounds", "corpus", "programs", "languages", "measured", "skipped", "different"}, "members")
+    same([report["rounds"], report["corpus"]], [2, os.path.abspath("corpus")], "the head")
+    same([report["measured"], report["skipped"], report["different"]], [2, 1, 2], "counts", r)
+    programs = {p["name"]: p for p in report["programs"]}
+    same(set(programs), {"agrees.py", "agrees.sh", "prints_another_line.bash", "ends_differently.js", "incomplete.py"}, "programs")
+    for p in report["programs"]:
+        same(set(p), {"name", "language", "runtime", "skipped", "n", "failures", "differs", "bare_ms", "cella_ms", "x_bare"}, "members", p)
+    for name in ("agrees.py", "agrees.sh"):
+        p = programs[name]
+        same([p["skipped"], p["differs"], p["failures"], p["n"]], [None, None, 0, 2], name, p)
+        ensure(p["bare_ms"] > 0 and near(p["x_bare"], p["cella_ms"] / p["bare_ms"]), "not the ratio of the times", p)
+    expected = {"prints_another_line.bash": 'stdout, line 2: "1000', "ends_differently.js": "exit status 0, bare 7"}
+    for name, text in expected.items():
+        p = programs[name]
+        ensure(p["differs"].startswith(text), f"does not say {text}", p)
+        same([p["failures"], p["n"], p["x_bare"]], [3, 0, None], f"{name}: a run before the rounds, and both rounds", p)
+    ensure(f'bare "{os.geteuid()}' in programs["prints_another_line.bash"]["differs"], "the bare line", programs)
+    ensure("\x1b" not in programs["prints_another_line.bash"]["differs"], "a control character is printed", programs)
+    same(programs["incomplete.py"]["skipped"], "no_such_package is not installed", "reason")
+    same([(s["language"], s["measured"], s["worst"]) for s in report["languages"]],
+         [("python", 1, "agrees.py"), ("shell", 1, "agrees.sh"), ("node", 0, None)], "languages", r)  # fmt: skip
+    same(report["languages"][0]["median_x_bare"], programs["agrees.py"]["x_bare"], "median of one")
+    same(directories() - before, set(), "directories left")
+
+
+@test(timeout=100)
+def corpus_that_agrees_is_a_success():
+    write_corpus({name: PROGRAMS[name] for name in ("python/agrees.py", "agrees.sh", "python/incomplete.py")})
+    r = cella(["bench", "--rounds", 1, "--corpus", "corpus"], timeout=90)
+    same([r.rc, r.err], [0, ""], "exit status", r)
+    for line in (r"python +bare, ms +Cella, ms +x bare", r"  agrees\.py +\d+\.\d\d +\d+\.\d\d +[\d./]+",
+                 r"  incomplete\.py +left out: no_such_package is not installed", r"  median of 1 +[\d./]+",
+                 r"  worst: agrees\.sh +[\d./]+", r"3 programs: 2 measured, 1 left out, 0 different; rounds: 1"):  # fmt: skip
+        ensure(re.search(f"^{line}$", r.out, re.M), f"no line {line}", r)
+
+
+@test
+def corpora_that_cannot_be_run_are_refused():
+    refused(cella(["bench", "--corpus", "missing"]), 2, "cannot read missing")
+    os.mkdir("corpus")
+    refused(cella(["bench", "--corpus", "corpus"]), 2, "contains no program")
+    write_corpus({"large.py": "#" * 100_001})
+    refused(cella(["bench", "--corpus", "corpus"]), 2, "is larger than 100,000 bytes")
+    write_corpus({"large.py": "\0"})
+    refused(cella(["bench", "--corpus", "corpus"]), 2, "NUL byte")
+    refused(cella(["bench", "--corpus", "corpus", "more"]), 2, "takes no 'more'")
+    refused(cella(["bench", "--corpus", "--seconds", "3"]), 2, "only --rounds")
+
+
+def processes_with(word):
+    """Numbers of the processes that have this argument."""
+    found = []
+    for path in glob.glob("/proc/[0-9]*/cmdline"):
+        with contextlib.suppress(OSError), open(path, "rb") as f:
+            if word in f.read().decode(errors="replace").split("\0"):
+                found.append(int(path.split("/")[2]))
+    return found
+
+
+@test(timeout=200)
+def a_signal_ends_bench_and_the_program_that_runs():
+    before = directories()
+    word = f"{100_000 + os.getpid()}.5"
+    write_corpus({"sleeps.sh": f"sleep {word}\necho awake\n"})
+    process = spawn("bench", "--corpus", "corpus", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    until(lambda: processes_with(word), 60, "the program")
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=60 * support.slack)
+    same([process.returncode, out, err], [128 + signal.SIGTERM, b"", b""], "interrupted")
+    until(lambda: not processes_with(word), 60, "the end of the program and of its children")
+    same(directories() - before, set(), "directories left")
 
 
 def interrupt(number, after):

@@ -13,6 +13,9 @@
 #include "cli/bench/bench.h"
 #include "cli/cli.h"
 
+#define ROUNDS 200
+#define CORPUS_ROUNDS 10
+#define SECONDS 5
 #define ROUNDS_MAX 10000
 #define SECONDS_MAX 3600
 #define LIVE_MAX 20000
@@ -21,12 +24,15 @@
 volatile sig_atomic_t bench_interrupted;
 
 struct options {
-        uint64_t rounds, seconds, connections, live;
-        bool json;
+        uint64_t rounds, seconds, connections, live; /* 0: not given */
+        bool corpus, json;
 };
 
 static const struct cli_option options[] = {
-        {"rounds", "N", "number of rounds (200)", CLI_INTO(CLI_COUNT, struct options, rounds)},
+        {"corpus", NULL, "run the programs of DIR (Cella's own) bare and through the API, and compare",
+         CLI_INTO(CLI_FLAG, struct options, corpus)},
+        {"rounds", "N", "number of rounds (200; with --corpus 10)",
+         CLI_INTO(CLI_COUNT, struct options, rounds)},
         {"seconds", "N", "duration of the throughput measurement, pooled and bare each (5)",
          CLI_INTO(CLI_COUNT, struct options, seconds)},
         {"connections", "N", "concurrent connections for it (4 per core, at most 64)",
@@ -83,15 +89,14 @@ static void done(struct bench *b)
 static int bench(const struct options *o, struct cella_err *err)
 {
         static struct bench b;
-        b = (struct bench){.rounds = o->rounds,
-                           .seconds = o->seconds,
+        b = (struct bench){.rounds = o->rounds ? o->rounds : ROUNDS,
+                           .seconds = o->seconds ? o->seconds : SECONDS,
                            .connections = o->connections,
                            .live_n = o->live,
                            .json = o->json};
         for (int i = 0; i < BENCH_N_DAEMONS; i++)
                 b.daemons[i] = (struct bench_daemon)BENCH_DAEMON_NONE;
         b.series = calloc(bench_cases_len, sizeof *b.series);
-        catch_signals();
         int r = chdir("/") < 0 ? -errno : 0; /* interpreters must not find modules in the current directory */
         if (!b.series || r < 0)
                 r = err_set(err, CELLA_INTERNAL, r < 0 ? r : -ENOMEM, "bench");
@@ -100,14 +105,18 @@ static int bench(const struct options *o, struct cella_err *err)
         if (r == 0)
                 r = bench_report(&b) > 0 ? EXIT_WRONG : 0;
         done(&b);
-        return bench_interrupted ? 128 + bench_interrupted : r;
+        return r;
 }
 
-static int check(const struct options *o, int word, int argc, char **argv, struct cella_err *err)
+static int check(const struct options *o, int words, char **argv, struct cella_err *err)
 {
-        if (word < argc)
+        const int most = o->corpus ? 1 : 0;
+        if (words > most)
                 return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "cella bench takes no '%.40s'",
-                               argv[word]);
+                               argv[1 + most]);
+        if (o->corpus && (o->seconds || o->connections || o->live))
+                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                               "--corpus measures no throughput: of the numbers it takes only --rounds");
         const struct {
                 const char *name;
                 uint64_t value, max;
@@ -125,21 +134,35 @@ static int check(const struct options *o, int word, int argc, char **argv, struc
 static int bench_main(const struct cli_command *self, int argc, char **argv)
 {
         struct cella_err err = {0};
-        struct options o = {.rounds = 200, .seconds = 5};
-        int r = cli_parse(self, argc, argv, &o, NULL, &err);
-        if (r >= 0)
-                r = check(&o, r, argc, argv, &err);
-        if (r >= 0)
+        struct options o = {0};
+        int words = cli_parse_all(self, argc, argv, &o, NULL, &err);
+        int r = words < 0 ? words : check(&o, words, argv, &err);
+        if (r < 0)
+                return cli_finish(r, &err, o.json);
+        catch_signals();
+        if (!o.corpus)
                 r = bench(&o, &err);
-        return cli_finish(r, &err, o.json);
+        else if ((r = bench_corpus(words > 0 ? argv[1] : NULL, o.rounds ? o.rounds : CORPUS_ROUNDS, o.json,
+                                   &err)) > 0)
+                r = EXIT_WRONG;
+        return cli_finish(bench_interrupted ? 128 + bench_interrupted : r, &err, o.json);
 }
 
 const struct cli_command cli_bench = {
         .name = "bench",
-        .usage = "[--rounds N] [--seconds N] [--connections N] [--live N] [--json]",
+        .usage = "[--rounds N] [--seconds N] [--connections N] [--live N] [--json]\n"
+                 "       cella bench --corpus [DIR] [--rounds N] [--json]",
         .text = "Every case runs once before any runs again: bare, in sandboxes of the library, and through\n"
                 "daemons that the benchmark starts, cold and from pools.  Each answer is checked.  Compare\n"
-                "only figures of one run with each other.",
+                "only figures of one run with each other.\n"
+                "\n"
+                "--corpus runs whole programs (.py, .js, .sh, .bash) instead: each bare, without a sandbox, "
+                "and\n"
+                "through the API of a daemon with default settings, in turns.  It prints both times and "
+                "their\n"
+                "ratio, and the median and the worst ratio of each language.  The exit status is 1 if "
+                "output\n"
+                "or exit status of a program differ.",
         .options = options,
         .n_options = ARRAY_LEN(options),
         .main = bench_main,

@@ -8,7 +8,8 @@
  * bench_crowd.c   many connections at once
  * bench_load.c    executions per second; many sandboxes at once
  * bench_memory.c  memory of a waiting sandbox
- * bench_report.c  the table and the JSON */
+ * bench_report.c  the table and the JSON
+ * bench_corpus.c  programs of a directory; bench_corpus_run.c runs one, bench_corpus_report.c prints */
 #pragma once
 #include <signal.h>
 #include <stdbool.h>
@@ -20,6 +21,7 @@
 
 #define BENCH_POOLS_MAX 100
 #define BENCH_CONNECTIONS_MAX 64
+#define BENCH_ANSWER_MAX 4194304 /* of an execution with much output */
 
 /* Set by a signal; long operations check it and return -EINTR. */
 extern volatile sig_atomic_t bench_interrupted;
@@ -29,7 +31,7 @@ extern volatile sig_atomic_t bench_interrupted;
 struct bench_answer {
         const char *body; /* in text, followed by a NUL */
         size_t len;
-        char text[65536];
+        char text[BENCH_ANSWER_MAX];
 };
 
 /* Opens a persistent connection, on which reads time out after 30 s.  Returns it or -errno. */
@@ -86,6 +88,7 @@ struct bench_daemon {
 int bench_daemon_start(struct bench_daemon *d, const char *settings, struct cella_err *err);
 /* Stops it with all its sandboxes and removes the directory; it need not have been started. */
 void bench_daemon_stop(struct bench_daemon *d);
+void bench_remove_tree(const char *path);
 int bench_daemon_change(struct bench_daemon *d, const char *settings, struct cella_err *err);
 /* Creates a persistent sandbox; *ret is its id. */
 int bench_daemon_sandbox(struct bench_daemon *d, char *ret, size_t size, struct cella_err *err);
@@ -142,6 +145,49 @@ struct bench_group {
 extern const struct bench_group bench_groups[];
 extern const size_t bench_groups_len;
 
+/* ---- programs of a directory ---- */
+
+struct bench_language {
+        const char *extension; /* of the file */
+        const char *name;
+        const char *runtime;
+        const char *eval;     /* option for code in an argument */
+        const char *file;     /* name of the code in the working directory; NULL: the code is an argument */
+        const char *probe[2]; /* code that succeeds if a package is installed: before and after its name */
+};
+
+struct bench_program {
+        const struct bench_language *language;
+        char name[256]; /* of the file */
+        char *code;
+        struct bench_series bare,
+                cella;     /* bare.skipped, bare.program, cella.request, cella.failures are used */
+        char differs[320]; /* the first difference; "": none */
+};
+
+#define BENCH_PROGRAMS_MAX 2000
+#define BENCH_OUTPUT_MAX 1048576 /* of stdout and of stderr; Cella keeps as much by default */
+
+struct bench_corpus {
+        char directory[512];
+        uint64_t rounds;
+        bool json;
+        struct bench_program *programs;
+        size_t n;
+        struct bench_daemon daemon;
+        char *output[2]; /* of the last bare run: stdout, stderr */
+        uint64_t runs;   /* of each program, with those that do not count */
+};
+
+/* Measures the programs of a directory (NULL: those of Cella) and prints the report.  Returns the number of
+ * programs with different results, or -errno. */
+int bench_corpus(const char *directory, uint64_t rounds, bool json, struct cella_err *err);
+/* Runs a program once in each way and compares.  counts: the times are kept. */
+int bench_corpus_turn(struct bench_corpus *c, struct bench_program *p, bool bare_first, bool counts,
+                      struct cella_err *err);
+/* Returns the number of programs with different results. */
+uint64_t bench_corpus_report(const struct bench_corpus *c);
+
 /* ---- the rest ---- */
 
 /* Duration of a turn of bare or pooled executions before the other's turn.  Work at the start and the end of
@@ -187,6 +233,22 @@ int bench_cases_prepare(struct bench *b, struct cella_err *err);
 int bench_rounds(struct bench *b, struct cella_err *err);
 /* Runs a case once.  Returns 0, or -errno if the answer is missing or wrong. */
 int bench_run_spawn(const char *program, const char *const *argv, const char *line);
+struct bench_process {
+        const char *program;
+        const char *const *argv;
+        const char *directory; /* to run in, as a process group; NULL: in that of the caller */
+        const char *home;      /* NULL: none */
+        int out, err;          /* descriptors for its output; err -1: /dev/null */
+};
+/* Starts a bare program.  Returns 0 or -errno. */
+int bench_spawn(const struct bench_process *p, pid_t *ret);
+/* Finds a program in a directory that sandboxes also see. */
+bool bench_find_program(const char *name, char *ret, size_t size);
+/* Shuffles the order of n turns; state: of the random numbers. */
+void bench_shuffle(size_t *order, size_t n, uint32_t *state);
+/* Shows the progress on a terminal; round == rounds: the end. */
+void bench_progress(uint64_t round, uint64_t rounds);
+void bench_sort(struct bench_series *s);
 
 int bench_load(struct bench *b, struct cella_err *err);
 int bench_idle(struct bench *b, struct cella_err *err);
@@ -202,6 +264,17 @@ void bench_usage_compare(const struct bench_usage *before, const struct bench_us
                          struct bench_memory *ret);
 /* Counts the open descriptors of the keeper and of the server. */
 void bench_count_files(const struct bench_daemon *d, uint64_t *ret_keeper, uint64_t *ret_server);
+
+/* Returns the quantile in milliseconds, in thousandths: 500 is the median. */
+double bench_quantile(const struct bench_series *s, size_t thousandths);
+/* Returns the ratio as text; small ratios are fractions: 1/15. */
+const char *bench_show_ratio(double x, char *out, size_t size);
+struct json;
+/* Opens the object of the report and puts version, kernel, cores and rounds. */
+void bench_put_head(struct json *j, uint64_t rounds);
+void bench_put_ratio(struct json *j, const char *key, double x);        /* 0: null */
+void bench_put_text(struct json *j, const char *key, const char *text); /* "": null */
+void bench_put_time(struct json *j, const char *key, const struct bench_series *s, size_t thousandths);
 
 /* Prints everything.  Returns the number of wrong answers. */
 uint64_t bench_report(const struct bench *b);

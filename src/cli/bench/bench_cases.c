@@ -91,8 +91,7 @@ const size_t bench_cases_len = ARRAY_LEN(bench_cases);
 
 /* ---- installed programs ---- */
 
-/* Finds a program in a directory that sandboxes also see. */
-static bool find_program(const char *name, char *ret, size_t size)
+bool bench_find_program(const char *name, char *ret, size_t size)
 {
         static const char *const places[] = {"/usr/local/sbin", "/usr/local/bin", "/usr/sbin",
                                              "/usr/bin",        "/sbin",          "/bin"};
@@ -106,7 +105,7 @@ static bool find_program(const char *name, char *ret, size_t size)
 
 static void look_for_program(const struct bench_case *c, struct bench_series *s)
 {
-        if (!find_program(c->argv[0], s->program, sizeof s->program))
+        if (!bench_find_program(c->argv[0], s->program, sizeof s->program))
                 snprintf(s->skipped, sizeof s->skipped, "%s is not installed", c->argv[0]);
         else if (bench_run_spawn(s->program, c->argv, c->line) < 0 && !bench_interrupted)
                 snprintf(s->skipped, sizeof s->skipped, "%s", c->why_not);

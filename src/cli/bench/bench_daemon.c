@@ -33,6 +33,11 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
         return remove(path);
 }
 
+void bench_remove_tree(const char *path)
+{
+        nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
 static void wait_for_end(pid_t pid)
 {
         kill(pid, SIGTERM);
@@ -51,7 +56,7 @@ void bench_daemon_stop(struct bench_daemon *d)
         if (d->pid > 0)
                 wait_for_end(d->pid);
         if (d->directory[0])
-                nftw(d->directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+                bench_remove_tree(d->directory);
         free(d->answer);
         *d = (struct bench_daemon)BENCH_DAEMON_NONE;
 }

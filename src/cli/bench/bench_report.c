@@ -9,8 +9,7 @@
 
 /* ---- figures ---- */
 
-/* Returns the quantile in milliseconds, in thousandths: 500 is the median. */
-static double quantile(const struct bench_series *s, size_t thousandths)
+double bench_quantile(const struct bench_series *s, size_t thousandths)
 {
         size_t i = s->n * thousandths / 1000;
         return s->n == 0 ? 0 : s->times[i < s->n ? i : s->n - 1] / 1e3;
@@ -28,8 +27,8 @@ static const struct bench_series *find(const struct bench *b, const char *group,
 static double ratio(const struct bench *b, const char *group, const struct bench_series *s)
 {
         const struct bench_series *bare = find(b, group, "bare");
-        double of = bare ? quantile(bare, 500) : 0;
-        return of > 0 ? quantile(s, 500) / of : 0;
+        double of = bare ? bench_quantile(bare, 500) : 0;
+        return of > 0 ? bench_quantile(s, 500) / of : 0;
 }
 
 static uint64_t count_failures(const struct bench *b)
@@ -42,8 +41,7 @@ static uint64_t count_failures(const struct bench *b)
 
 /* ---- the table ---- */
 
-/* Small ratios are shown as fractions: 1/15. */
-static const char *show_ratio(double x, char *out, size_t size)
+const char *bench_show_ratio(double x, char *out, size_t size)
 {
         if (x <= 0)
                 snprintf(out, size, "%s", "");
@@ -63,9 +61,10 @@ static void print_case(const struct bench *b, size_t i)
                 printf("  %-38s skipped: %s\n", c->title, s->skipped);
                 return;
         }
-        printf("  %-38s%8.2f%8.2f%8.2f", c->title, quantile(s, 500), quantile(s, 990), quantile(s, 0));
+        printf("  %-38s%8.2f%8.2f%8.2f", c->title, bench_quantile(s, 500), bench_quantile(s, 990),
+               bench_quantile(s, 0));
         if (ratio(b, c->group, s) > 0)
-                printf("%8s", show_ratio(ratio(b, c->group, s), x, sizeof x));
+                printf("%8s", bench_show_ratio(ratio(b, c->group, s), x, sizeof x));
         putchar('\n');
         if (s->failures || s->misses)
                 printf("    of %llu: %llu wrong, %llu %s\n", (unsigned long long)b->rounds,
@@ -84,8 +83,10 @@ static void print_latency(const struct bench *b)
         }
         printf("%llu rounds; the daemon adds %.2f ms (median) in a ready sandbox, %.2f ms with a fresh one\n",
                (unsigned long long)b->rounds,
-               quantile(find(b, "sh", "ready"), 500) - quantile(find(b, "sh", "library_ready"), 500),
-               quantile(find(b, "sh", "cold"), 500) - quantile(find(b, "sh", "library_fresh"), 500));
+               bench_quantile(find(b, "sh", "ready"), 500) -
+                       bench_quantile(find(b, "sh", "library_ready"), 500),
+               bench_quantile(find(b, "sh", "cold"), 500) -
+                       bench_quantile(find(b, "sh", "library_fresh"), 500));
 }
 
 static void print_problems(const struct bench *b)
@@ -147,7 +148,7 @@ static void print_live(const struct bench_live *l)
 
 /* ---- JSON ---- */
 
-static void put_ratio(struct json *j, const char *key, double x)
+void bench_put_ratio(struct json *j, const char *key, double x)
 {
         char text[32];
         if (x <= 0) {
@@ -158,7 +159,7 @@ static void put_ratio(struct json *j, const char *key, double x)
         json_put_raw(j, key, text, (size_t)n);
 }
 
-static void put_text(struct json *j, const char *key, const char *text)
+void bench_put_text(struct json *j, const char *key, const char *text)
 {
         if (text[0])
                 json_put_string(j, key, text);
@@ -166,10 +167,10 @@ static void put_text(struct json *j, const char *key, const char *text)
                 json_put_null(j, key);
 }
 
-static void put_time(struct json *j, const char *key, const struct bench_series *s, size_t thousandths)
+void bench_put_time(struct json *j, const char *key, const struct bench_series *s, size_t thousandths)
 {
         if (s->n > 0)
-                json_put_real(j, key, quantile(s, thousandths));
+                json_put_real(j, key, bench_quantile(s, thousandths));
         else
                 json_put_null(j, key);
 }
@@ -182,15 +183,15 @@ static void put_case(struct json *j, const struct bench *b, size_t i)
         json_put_string(j, "group", c->group);
         json_put_string(j, "way", c->way);
         json_put_string(j, "title", c->title);
-        put_text(j, "skipped", s->skipped);
+        bench_put_text(j, "skipped", s->skipped);
         json_put_number(j, "n", s->n);
         json_put_number(j, "failures", s->failures);
         json_put_number(j, "misses", s->misses);
-        put_time(j, "p50_ms", s, 500);
-        put_time(j, "p90_ms", s, 900);
-        put_time(j, "p99_ms", s, 990);
-        put_time(j, "min_ms", s, 0);
-        put_ratio(j, "x_bare", ratio(b, c->group, s));
+        bench_put_time(j, "p50_ms", s, 500);
+        bench_put_time(j, "p90_ms", s, 900);
+        bench_put_time(j, "p99_ms", s, 990);
+        bench_put_time(j, "min_ms", s, 0);
+        bench_put_ratio(j, "x_bare", ratio(b, c->group, s));
         json_put_close(j, '}');
 }
 
@@ -210,7 +211,7 @@ static void put_load(struct json *j, const struct bench_throughput *t)
         json_put_number(j, "hits", t->hits);
         json_put_number(j, "misses", t->misses);
         json_put_number(j, "failures", t->failures);
-        put_ratio(j, "x_bare", t->bare > 0 ? t->warm / t->bare : 0);
+        bench_put_ratio(j, "x_bare", t->bare > 0 ? t->warm / t->bare : 0);
         json_put_close(j, '}');
 }
 
@@ -222,7 +223,7 @@ static void put_memory(struct json *j, const struct bench_memory *m)
                 return;
         }
         json_put_open(j, "memory", '{');
-        put_text(j, "skipped", m->skipped);
+        bench_put_text(j, "skipped", m->skipped);
         json_put_number(j, "sandboxes", m->sandboxes);
         json_put_number(j, "pss_bytes", m->pss);
         json_put_number(j, "daemon_pss_bytes", m->daemon_pss);
@@ -238,7 +239,7 @@ static void put_live(struct json *j, const struct bench_live *l)
                 return;
         }
         json_put_open(j, "live", '{');
-        put_text(j, "problem", l->problem);
+        bench_put_text(j, "problem", l->problem);
         json_put_number(j, "asked", l->asked);
         json_put_number(j, "alive", l->alive);
         json_put_real(j, "fill_s", l->fill_s);
@@ -252,16 +253,21 @@ static void put_live(struct json *j, const struct bench_live *l)
         json_put_close(j, '}');
 }
 
+void bench_put_head(struct json *j, uint64_t rounds)
+{
+        struct utsname machine = {0};
+        uname(&machine);
+        json_put_open(j, NULL, '{');
+        json_put_string(j, "version", CELLA_VERSION);
+        json_put_string(j, "kernel", machine.release);
+        json_put_number(j, "cores", (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
+        json_put_number(j, "rounds", rounds);
+}
+
 static void put_all(const struct bench *b)
 {
         struct json j = {.out = stdout};
-        struct utsname machine = {0};
-        uname(&machine);
-        json_put_open(&j, NULL, '{');
-        json_put_string(&j, "version", CELLA_VERSION);
-        json_put_string(&j, "kernel", machine.release);
-        json_put_number(&j, "cores", (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
-        json_put_number(&j, "rounds", b->rounds);
+        bench_put_head(&j, b->rounds);
         json_put_open(&j, "cases", '[');
         for (size_t i = 0; i < bench_cases_len; i++)
                 put_case(&j, b, i);

@@ -36,28 +36,47 @@ static size_t read_all(int fd, char *text, size_t size)
         }
 }
 
+int bench_spawn(const struct bench_process *p, pid_t *ret)
+{
+        /* The same for all cases: variables of the caller must not change the behaviour of an interpreter.
+         * HOME is never /tmp: interpreters execute code that they find there (.local/lib/python3*). */
+        char home[120];
+        char *const environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", home, NULL};
+        posix_spawn_file_actions_t actions;
+        posix_spawnattr_t attributes;
+        snprintf(home, sizeof home, "HOME=%s", p->home ? p->home : "/nonexistent");
+        posix_spawn_file_actions_init(&actions);
+        posix_spawnattr_init(&attributes);
+        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+        posix_spawn_file_actions_adddup2(&actions, p->out, STDOUT_FILENO);
+        if (p->err < 0)
+                posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+        else
+                posix_spawn_file_actions_adddup2(&actions, p->err, STDERR_FILENO);
+        if (p->directory) {
+                posix_spawn_file_actions_addchdir_np(&actions, p->directory);
+                posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+        }
+        int r = posix_spawn(ret, p->program, &actions, &attributes, (char *const *)p->argv, environment);
+        posix_spawnattr_destroy(&attributes);
+        posix_spawn_file_actions_destroy(&actions);
+        return -r;
+}
+
 int bench_run_spawn(const char *program, const char *const *argv, const char *line)
 {
-        /* The same for all cases: variables of the caller must not change the behaviour of an interpreter. */
-        static char *const environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/tmp", "LANG=C.UTF-8",
-                                            NULL};
-        posix_spawn_file_actions_t actions;
         char text[64];
         int out[2], status = -1;
         pid_t pid = -1;
         if (pipe2(out, O_CLOEXEC) < 0)
                 return -errno;
-        posix_spawn_file_actions_init(&actions);
-        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-        posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
-        posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-        int r = posix_spawn(&pid, program, &actions, NULL, (char *const *)argv, environment);
-        posix_spawn_file_actions_destroy(&actions);
+        const struct bench_process process = {.program = program, .argv = argv, .out = out[1], .err = -1};
+        int r = bench_spawn(&process, &pid);
         close(out[1]);
         size_t n = read_all(out[0], text, sizeof text);
         close(out[0]);
-        if (r != 0)
-                return -r;
+        if (r < 0)
+                return r;
         while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
                 continue;
         return status == 0 && n == strlen(line) + 1 && !memcmp(text, line, n - 1) && text[n - 1] == '\n'
@@ -173,7 +192,7 @@ static uint32_t dice(uint32_t *state)
         return *state >> 8;
 }
 
-static void shuffle(size_t *order, size_t n, uint32_t *state)
+void bench_shuffle(size_t *order, size_t n, uint32_t *state)
 {
         for (size_t i = n; i > 1; i--) {
                 size_t other = dice(state) % i, kept = order[i - 1];
@@ -182,7 +201,7 @@ static void shuffle(size_t *order, size_t n, uint32_t *state)
         }
 }
 
-static void progress(uint64_t round, uint64_t rounds)
+void bench_progress(uint64_t round, uint64_t rounds)
 {
         if (isatty(STDERR_FILENO))
                 fprintf(stderr, round < rounds ? "\rround %llu of %llu" : "\r\033[K",
@@ -195,6 +214,11 @@ static int by_size(const void *a, const void *b)
         return x < y ? -1 : x > y;
 }
 
+void bench_sort(struct bench_series *s)
+{
+        qsort(s->times, s->n, sizeof *s->times, by_size);
+}
+
 int bench_rounds(struct bench *b, struct cella_err *err)
 {
         size_t order[CASES_MAX], n = 0;
@@ -204,13 +228,13 @@ int bench_rounds(struct bench *b, struct cella_err *err)
                 if (!b->series[i].skipped[0])
                         order[n++] = i;
         for (uint64_t round = 0; round < b->rounds + WARM_UP && r == 0; round++) {
-                shuffle(order, n, &state);
-                progress(round, b->rounds + WARM_UP);
+                bench_shuffle(order, n, &state);
+                bench_progress(round, b->rounds + WARM_UP);
                 for (size_t i = 0; i < n && r == 0; i++)
                         r = take_turn(b, order[i], round >= WARM_UP, err);
         }
-        progress(1, 1);
+        bench_progress(1, 1);
         for (size_t i = 0; i < bench_cases_len; i++)
-                qsort(b->series[i].times, b->series[i].n, sizeof *b->series[i].times, by_size);
+                bench_sort(&b->series[i]);
         return r;
 }
