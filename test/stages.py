@@ -211,6 +211,9 @@ STAGES = [
     Stage("images-all", "nightly", 900, 110, suite("test/image/run.py", "-j", "2"), packages=ARCHIVES, environment=ALL),
     Stage("docker-all", "nightly", 1500, 140, suite("test/docker/run.py", "-j", "2"), setup=("docker",), packages=ENGINES, environment=ALL),
     web("web-all", "nightly", 900, ALL),
+    # CPython's own tests, in a sandbox and outside: doc/cpython.md.
+    Stage("cpython", "nightly", 5400, 8000, suite("test/cpython/run.py", "-j", "2"), BOXES, 2,
+          packages=(f"libpython{sys.version_info.major}.{sys.version_info.minor}-testsuite",)),
     Stage("mutation", "nightly", 3600, 60, [["tools/mutate"]], ALONE, 3, skips=()),
     Stage("torture-long", "nightly", 3000, 220, [["tools/torture", "build-asan", "build-torture", "--seconds", "40"]], QUIET, 2, ("build-asan",)),
     Stage("coverage", "nightly", 5400, 2, [["./dev", "coverage"]], ALONE, 3),  # its own stages check the skips
