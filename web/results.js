@@ -6,7 +6,7 @@
 // text.
 import {codeView} from "./highlight.js";
 import {h} from "./dom.js";
-import {appendVisible, blobURL, button, bytes, download, notice, plural} from "./widgets.js";
+import {appendVisible, blobURL, button, bytes, download, notice, plural, visibleText} from "./widgets.js";
 
 const ROWS = 200, COLUMNS = 60, CELL = 500, TEXT = 20000;
 const HTML = 2 << 20; // characters: parsing more would block the page for too long
@@ -129,7 +129,7 @@ export class ResultsView {
         const save = best.mime === "text/plain" ? null : button({icon: "download", kind: "quiet", title: `Download as ${ENDING[best.mime] ?? best.mime}`,
             onclick: () => download(blobOf(best), `result.${ENDING[best.mime] ?? "bin"}`)});
         return h("div", {class: ["result", best.main && "result-main"], dataset: {value: String(Number(best.value))}},
-            h("div", {class: "result-head small muted"}, h("span", {}, best.main ? "Value" : "Shown", best.mime === "text/plain" ? "" : ` · ${best.mime} · ${bytes(best.data?.length ?? 0)}`), save),
+            h("div", {class: "result-head small muted"}, h("span", {}, best.main ? "Value" : best.path ? visibleText(best.path) : "Shown", best.mime === "text/plain" ? "" : ` · ${best.mime} · ${bytes(best.data?.length ?? 0)}`), save),
             formView(best, this));
     }
 }

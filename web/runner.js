@@ -65,8 +65,8 @@ export class Runner {
         }
         const box = this.box;
         const before = fresh ? new Map() : await this.listing(box, signal);
-        const result = keepsVariables(runtime) ? await this.runInContext(box, runtime, {code, timeout_ms}, times, options, on)
-            : await this.follow(`/v1/sandboxes/${box.id}/exec`, {runtime, code, timeout_ms}, options, on);
+        const result = keepsVariables(runtime) ? await this.runInContext(box, runtime, {code, timeout_ms, rich: true}, times, options, on)
+            : await this.follow(`/v1/sandboxes/${box.id}/exec`, {runtime, code, timeout_ms, rich: true}, options, on);
         return {result, times, fresh, box, files: changes(before, await this.listing(box, signal))};
     }
 
@@ -86,7 +86,7 @@ export class Runner {
     }
 
     async runOnce({runtime, code, image, timeout_ms, signal, on}) {
-        const body = {runtime, code, image, timeout_ms};
+        const body = {runtime, code, image, timeout_ms, rich: true};
         const result = await this.follow("/v1/exec", body, {method: "POST", signal, onBusy: on.busy}, on);
         return {result, times: {sandbox: null, interpreter: null}, fresh: true, box: null, files: null};
     }

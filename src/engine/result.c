@@ -145,7 +145,7 @@ void result_write(struct json *j, const struct cella_result *r, const struct res
         output(j, r, flags);
         usage(j, r);
         results(j, about->run);
-        if (about->run)
+        if (about->run && !about->run->command)
                 of_context(j, about->run);
         files(j, r);
         result_write_violations(j, "violations", r, SIZE_MAX);

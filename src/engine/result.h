@@ -8,8 +8,9 @@ enum {
         RESULT_WITHOUT_OUTPUT = 1u << 1, /* they were streamed */
 };
 
-/* Additional fields of a run in a context.  results and error are JSON text. */
+/* Additional fields of a run in a context, or the results of a command.  results and error are JSON text. */
 struct result_run {
+        bool command;        /* not in a context: only the results are set */
         const char *context; /* its id; NULL: it ended with the run */
         const char *const *results;
         const size_t *result_lens;
@@ -25,7 +26,7 @@ struct result_about {
         const struct cella_isolation *isolation;
         bool host;                    /* it ran on the host, not in a sandbox */
         const char *reason;           /* why it ran there or not; NULL: there was no choice */
-        const struct result_run *run; /* NULL: not a run in a context */
+        const struct result_run *run; /* NULL: neither in a context nor with results */
         /* Writes further members of the object; NULL: none. */
         void (*more)(struct json *json, const void *of);
         const void *of;

@@ -281,6 +281,16 @@ test("without room for long the page gives up and shows the reason", async (t) =
     same(await page.locator(".try-shown .badge").first().innerText(), "Failed", "status");
 });
 
+test("pictures that the code writes to files are shown with the names of the files", async (t) => {
+    const page = await t.page("/");
+    const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="30" height="20"><script>window.hacked=1</script></svg>';
+    await run(page, `open("plot.svg", "w").write('${svg}')\nopen("<b>.svg", "w").write('${svg}')\nopen("no.png", "w").write("text")\nNone`);
+    await until(async () => (await page.locator(".result img").evaluateAll((all) => all.filter((i) => i.complete).map((i) => i.naturalWidth))).join() === "30,30", "two pictures are loaded");
+    const heads = (await page.locator(".result-head").allInnerTexts()).join();
+    ensure(heads.includes("plot.svg") && heads.includes("<b>.svg"), `the names: ${heads}`);
+    same(await page.evaluate(() => window.hacked), undefined, "scripts in them do not run");
+});
+
 test("a missing network and a limit that ended the code are shown with what raises them", async (t) => {
     const daemon = await t.newDaemon({limits: {timeout_ms: 11000}, pools: []});
     const page = await t.page("/", {daemon});

@@ -6,7 +6,9 @@
  *   its end, not at the beginning of the next one: code can be faster than the message.
  * - Which files did the run change, if the request wants to know?
  *
- * Both questions have the same tag.  init answers each with INIT_DONE. */
+ * Both questions have the same tag.  init answers each with INIT_DONE.  Then pictures among the files are
+ * read. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -14,7 +16,7 @@
 #include "core/sandbox/operation.h"
 #include "engine/files.h"
 
-#define ANSWER_US 10000000 /* init answers at once, but it is not trusted */
+#define ANSWER_US 10000000 /* init answers at once, but it is not trusted; the same for all pictures */
 
 void context_run_mark_time(struct context_run *run)
 {
@@ -22,6 +24,13 @@ void context_run_mark_time(struct context_run *run)
                 return;
         operation_stamp(run->context->task.sandbox, &run->since);
         run->result.files_truncated = true; /* until init has sent the list */
+}
+
+static void set_deadline(struct context_run *run)
+{
+        struct context *c = run->context;
+        deadline_set(&c->timers.deadlines, TIMER_ANSWER, clock_us() + ANSWER_US);
+        timers_update(&c->timers);
 }
 
 static void on_answer(void *context, const struct message *message, const char *data)
@@ -51,8 +60,7 @@ static void ask(struct context_run *run, uint32_t type, const void *data, size_t
 
 bool context_run_ask(struct context_run *run)
 {
-        struct context *c = run->context;
-        struct core_sandbox *sb = c->task.sandbox;
+        struct core_sandbox *sb = run->context->task.sandbox;
         const struct init_list list = {.since_ns = (uint64_t)run->since.tv_sec * 1000000000u +
                                                    (uint64_t)run->since.tv_nsec};
         if (!sb || !sandbox_takes_messages(sb))
@@ -73,20 +81,59 @@ bool context_run_ask(struct context_run *run)
                 context_run_ask_no_more(run);
                 return false;
         }
-        deadline_set(&c->timers.deadlines, TIMER_ANSWER, clock_us() + ANSWER_US);
-        timers_update(&c->timers);
+        set_deadline(run);
         return true;
 }
+
+/* ---- pictures ---- */
+
+static void on_picture(void *context, char *json, size_t len)
+{
+        struct context_run *run = context;
+        if (run->n_results == CONTEXT_RESULTS_MAX || run->results_bytes + len > CONTEXT_RESULTS_BYTES) {
+                run->results_truncated = true;
+                free(json);
+                return;
+        }
+        run->results[run->n_results] = json;
+        run->result_lens[run->n_results++] = len;
+        run->results_bytes += len;
+        if (run->events && run->events->on_result)
+                run->events->on_result(run, json, len, run->caller);
+}
+
+static void on_pictures(void *context, bool left_out)
+{
+        struct context_run *run = context;
+        run->pictures = pictures_free(run->pictures);
+        run->results_truncated |= left_out;
+        context_run_answered(run);
+}
+
+bool context_run_read(struct context_run *run)
+{
+        static const struct pictures_events events = {on_picture, on_pictures};
+        struct core_sandbox *sb = run->context->task.sandbox;
+        if (!run->request.rich || !sb || !sandbox_takes_messages(sb))
+                return false;
+        run->request.rich = false; /* once */
+        run->pictures = pictures_new(sb, run->result.files, run->result.n_files, NULL, &events, run);
+        if (run->pictures)
+                set_deadline(run);
+        return run->pictures != NULL;
+}
+
+/* ---- the end ---- */
 
 void context_run_ask_no_more(struct context_run *run)
 {
         struct context *c = run->context;
         const struct core_sandbox *sb = c->task.sandbox;
-        if (!run->ask_tag)
-                return;
-        if (sb && sb->channel)
+        if (run->ask_tag && sb && sb->channel)
                 channel_forget(sb->channel, run->ask_tag);
         run->ask_tag = run->asked = 0;
+        run->results_truncated |= run->pictures != NULL;
+        run->pictures = pictures_free(run->pictures);
         deadline_clear(&c->timers.deadlines, TIMER_ANSWER, TIMER_ANSWER + 1);
         timers_update(&c->timers);
 }

@@ -13,6 +13,7 @@
 #pragma once
 #include "base/keep.h"
 #include "core/context/driver.h"
+#include "core/pictures.h"
 #include "core/request/request.h"
 #include "core/sandbox/sandbox.h"
 #include "core/timers.h"
@@ -119,10 +120,11 @@ struct context_run {
         int64_t again_us; /* delay of a second SIGINT; 0: none */
         bool streamed;
         bool results_truncated;
-        struct timespec since; /* with request.list_files: when it began, as file timestamps have it */
-        uint32_t ask_tag;      /* of questions to init, see ask.c; 0: none */
-        unsigned asked;        /* answers that are awaited */
-        struct scan_job *scan; /* scan of the code in a worker thread; NULL: none */
+        struct timespec since;     /* with request.list_files: when it began, as file timestamps have it */
+        uint32_t ask_tag;          /* of questions to init, see ask.c; 0: none */
+        unsigned asked;            /* answers that are awaited */
+        struct pictures *pictures; /* while they are read; NULL: they are not */
+        struct scan_job *scan;     /* scan of the code in a worker thread; NULL: none */
         enum run_phase phase;
         enum run_interrupt interrupt;
         bool interrupted; /* by context_interrupt(): the context must survive */

@@ -23,6 +23,9 @@ void context_run_mark_time(struct context_run *run); /* before the code begins *
 /* Asks init whether the run, if it failed, tried to use a network that its sandbox does not have, and for the
  * files that it changed, if the request wants them.  Returns true if context_run_answered() follows. */
 bool context_run_ask(struct context_run *run);
+/* Reads the pictures among these files, if the request wants them.  Returns true if context_run_answered()
+ * follows. */
+bool context_run_read(struct context_run *run);
 void context_run_ask_no_more(struct context_run *run); /* drops the answer, if one is awaited */
 
 /* result.c */

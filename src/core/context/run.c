@@ -119,6 +119,8 @@ void context_run_answered(struct context_run *run)
 {
         struct core_sandbox *sb = run->context->task.sandbox;
         context_run_ask_no_more(run);
+        if (context_run_read(run))
+                return;
         if (!sb || !sb->counted || sandbox_count(sb, on_counted, run) < 0)
                 finish(run);
 }

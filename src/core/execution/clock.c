@@ -9,6 +9,7 @@
 #define GIVE_UP_US 1000000 /* time for init to end the command before the sandbox is killed */
 #define BEGIN_US 60000000  /* for writing the files of the request */
 #define LIST_US 2000000    /* for the list of changed files */
+#define READ_US 10000000   /* for reading pictures */
 
 /* Timers in addition to enum deadline_timer. */
 enum { TIMER_SPAWN = DEADLINE_OWN, TIMER_GIVE_UP, TIMER_LIST };
@@ -143,6 +144,11 @@ void execution_clock_spawn(struct execution *ex, int64_t in_us)
 void execution_clock_list(struct execution *ex)
 {
         timers_set_in(&ex->timers, TIMER_LIST, LIST_US);
+}
+
+void execution_clock_read(struct execution *ex)
+{
+        timers_set_in(&ex->timers, TIMER_LIST, READ_US);
 }
 
 static void on_closed(uv_handle_t *handle)

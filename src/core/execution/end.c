@@ -96,6 +96,8 @@ static void finish(struct execution *ex)
         struct core_sandbox *sb = ex->task.sandbox;
         if (execution_is_done(ex))
                 return;
+        ex->results_truncated |= ex->pictures != NULL;
+        ex->pictures = pictures_free(ex->pictures);
         sandbox_ask_forget(ex->core, ex);
         /* execution_counted() continues.  A cancelled execution does not wait for the scan. */
         if (ex->observer.counting || (ex->scan && !ex->failure.kind && ex->facts.ending != END_CANCELLED)) {
@@ -192,6 +194,51 @@ static void keep_file(struct execution *ex, const char *data, size_t len)
         }
 }
 
+/* ---- pictures ---- */
+
+static void on_picture(void *context, char *json, size_t len)
+{
+        struct execution *ex = context;
+        ex->results[ex->n_results] = json;
+        ex->result_lens[ex->n_results++] = len;
+        if (ex->events && ex->events->on_result)
+                ex->events->on_result(ex, json, len, ex->context);
+}
+
+static void on_pictures(void *context, bool left_out)
+{
+        struct execution *ex = context;
+        ex->pictures = pictures_free(ex->pictures);
+        ex->results_truncated = left_out;
+        finish(ex);
+}
+
+/* In a sandbox of its own, init works now, not the code. */
+static void unthrottle(struct core_sandbox *sb)
+{
+        if (sb->throttled && sb->one_shot)
+                sandbox_ask(sb, KEEPER_UNTHROTTLE, NULL, NULL);
+}
+
+/* Reads the pictures among the changed files if they are wanted and init still runs; otherwise finishes. */
+static void read_or_finish(struct execution *ex)
+{
+        static const struct pictures_events events = {on_picture, on_pictures};
+        struct core_sandbox *sb = ex->task.sandbox;
+        if (ex->request.rich && sb && sandbox_takes_messages(sb)) {
+                ex->pictures = pictures_new(sb, ex->result.files, ex->result.n_files,
+                                            exec_request_mask(&ex->request), &events, ex);
+                if (ex->pictures) {
+                        unthrottle(sb);
+                        execution_clock_read(ex);
+                        return;
+                }
+        }
+        finish(ex);
+}
+
+/* ---- the list of files ---- */
+
 /* Handles the file list that init sends without a request. */
 void execution_hear_file(struct execution *ex, const struct message *m, const char *data)
 {
@@ -221,12 +268,12 @@ static void on_listed(void *context, const struct message *message, const char *
         if (m.type == INIT_DONE && m.len == sizeof incomplete)
                 memcpy(&incomplete, data, sizeof incomplete);
         ex->result.files_truncated = incomplete != 0;
-        finish(ex);
+        read_or_finish(ex);
 }
 
 void execution_list_given_up(struct execution *ex)
 {
-        ex->result.files_truncated = true;
+        ex->result.files_truncated |= !ex->pictures; /* finish() sets results_truncated */
         finish(ex);
 }
 
@@ -241,7 +288,7 @@ static void list_or_finish(struct execution *ex)
 {
         struct core_sandbox *sb = ex->task.sandbox;
         if (!ex->request.list_files || ex->file_list == LIST_RECEIVED || !sb || !sandbox_takes_messages(sb)) {
-                finish(ex);
+                read_or_finish(ex);
                 return;
         }
         const struct init_list list = {
@@ -250,8 +297,7 @@ static void list_or_finish(struct execution *ex)
         };
         channel_forget(sb->channel, ex->tag);
         ex->tag = channel_open_tag(sb->channel, on_listed, ex);
-        if (sb->throttled && sb->one_shot) /* from here init works, not the code */
-                sandbox_ask(sb, KEEPER_UNTHROTTLE, NULL, NULL);
+        unthrottle(sb);
         execution_clock_list(ex);
         if (channel_send(sb->channel, INIT_LIST, ex->tag, NULL, 0, &list, sizeof list, NULL, 0) < 0)
                 execution_list_given_up(ex);
@@ -352,7 +398,8 @@ void execution_lost(struct task *task, struct core_sandbox *sb, const struct cel
         if (ex->phase >= EXECUTION_ENDED) { /* the result is being collected */
                 if (!ex->result.id[0])
                         fill_result(ex);
-                ex->result.files_truncated = ex->request.list_files;
+                if (!ex->pictures)
+                        ex->result.files_truncated = ex->request.list_files;
                 finish(ex);
                 return;
         }

@@ -5,6 +5,7 @@
  * independent of the code, of init and of the reader of the output. */
 #pragma once
 #include "base/keep.h"
+#include "core/pictures.h"
 #include "core/pool/waiting.h"
 #include "core/request/request.h"
 #include "core/ring.h"
@@ -12,6 +13,7 @@
 #include "core/timers.h"
 #include "core/violation.h"
 #include "engine/link/fd_poll.h"
+#include "engine/result.h"
 #include "engine/verdict.h"
 
 struct execution;
@@ -27,6 +29,8 @@ struct execution_events {
         void (*on_violation)(struct execution *ex, const struct violation *violation, void *context);
         /* The last callback.  If ex->failure.kind is set, nothing was run; otherwise ex->result is valid. */
         void (*on_end)(struct execution *ex, void *context);
+        /* A picture as JSON; before on_end, which has all of them. */
+        void (*on_result)(struct execution *ex, const char *json, size_t len, void *context);
 };
 
 /* A client that follows the output of a background process. */
@@ -130,6 +134,11 @@ struct execution {
         struct keeper_counted before; /* the sandbox's counters at the start */
         struct observer observer;
         struct cella_result result;
+        struct pictures *pictures;   /* while they are read; NULL: they are not */
+        char *results[PICTURES_MAX]; /* JSON */
+        size_t result_lens[PICTURES_MAX];
+        unsigned n_results;
+        bool results_truncated;
         struct cella_err failure;
         uint32_t walls, missing;
         int audit_slot;
@@ -182,5 +191,7 @@ void execution_keep_process(struct core_sandbox *sandbox, struct execution *ex);
 void execution_forget_processes(struct core_sandbox *sandbox);
 /* Returns {"id", "sandbox", "status": "running", …} for an active execution. */
 json_t *execution_to_json(const struct execution *ex);
+/* Returns its results; they point into ex. */
+struct result_run execution_extra(const struct execution *ex);
 /* Returns the result as JSON text, which the caller frees. */
 char *execution_result_text(const struct execution *ex, unsigned flags, size_t *ret_len);

@@ -58,6 +58,7 @@ void execution_clock_begin(struct execution *ex); /* limits the time for writing
 void execution_clock_start(struct execution *ex); /* the command runs */
 void execution_clock_stop(struct execution *ex);
 void execution_clock_list(struct execution *ex); /* limits the time for the file list */
+void execution_clock_read(struct execution *ex); /* and for reading pictures */
 void execution_clock_spawn(struct execution *ex, int64_t in_us);
 void execution_clock_done(struct execution *ex);
 void execution_paused(struct task *task, bool paused);

@@ -61,6 +61,9 @@ void execution_unref(struct execution *ex)
         free(ex->in.data);
         if (ex->control >= 0)
                 close(ex->control);
+        pictures_free(ex->pictures);
+        for (unsigned i = 0; i < ex->n_results; i++)
+                free(ex->results[i]);
         cella_result_done(&ex->result);
         observer_done(&ex->observer);
         exec_request_done(&ex->request);
@@ -456,15 +459,26 @@ json_t *execution_to_json(const struct execution *ex)
                          ex->key[0] ? ex->key : NULL, "started", core_time(ex->started_ms));
 }
 
+struct result_run execution_extra(const struct execution *ex)
+{
+        return (struct result_run){.command = true,
+                                   .results = (const char *const *)ex->results,
+                                   .result_lens = ex->result_lens,
+                                   .n_results = ex->n_results,
+                                   .results_truncated = ex->results_truncated};
+}
+
 char *execution_result_text(const struct execution *ex, unsigned flags, size_t *ret_len)
 {
+        const struct result_run extra = execution_extra(ex);
         struct cella_isolation isolation;
         char *text = NULL;
         struct json j = {.out = open_memstream(&text, ret_len)};
         if (!j.out)
                 return NULL;
         isolation_fill(ex->walls, ex->missing, &isolation);
-        const struct result_about about = exec_request_about(&ex->request, &isolation);
+        struct result_about about = exec_request_about(&ex->request, &isolation);
+        about.run = &extra;
         result_write(&j, &ex->result, &about, flags);
         fclose(j.out);
         return text;

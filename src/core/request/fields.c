@@ -142,6 +142,9 @@ static const struct field content = {.name = "", .type = FIELD_ANY, .check = che
                  .help = "code that imports any other module, or might, is not run"},                        \
                 {.name = "detach", .type = FIELD_BOOLEAN, .help = "continues when the client disconnects"},  \
                 {.name = "list_files", .type = FIELD_BOOLEAN, .help = "say what changed in the workspace"},  \
+                {.name = "rich",                                                                             \
+                 .type = FIELD_BOOLEAN,                                                                      \
+                 .help = "PNG, JPEG and SVG files that the code writes are results; implies list_files"},    \
         {                                                                                                    \
                 .name = "network", .type = FIELD_OBJECT, .help = "what it may reach"                         \
         }

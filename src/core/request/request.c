@@ -167,7 +167,8 @@ int exec_request_from(json_t *document, struct exec_request *ret, struct cella_e
         r.base64 = (word = text(document, "encoding")) && !strcmp(word, "base64");
         r.kill_on_output_limit = (word = text(document, "on_output_limit")) && !strcmp(word, "kill");
         r.detach = json_is_true(json_object_get(document, "detach"));
-        r.list_files = json_is_true(json_object_get(document, "list_files"));
+        r.rich = json_is_true(json_object_get(document, "rich"));
+        r.list_files = r.rich || json_is_true(json_object_get(document, "list_files"));
         r.session = text(document, "session");
         r.agent = text(document, "agent");
         if ((word = text(document, "scope")))

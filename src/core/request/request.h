@@ -38,6 +38,7 @@ struct exec_request {
         struct put_file *files;
         size_t n_files;
         bool base64, kill_on_output_limit, detach, list_files;
+        bool rich; /* pictures that the code writes are results */
         const char *session, *agent;
         int scope;     /* enum sandbox_scope; -1: not given */
         bool isolated; /* never on the host, whatever the mode is */

@@ -70,6 +70,15 @@ static void on_violation(struct execution *ex, const struct violation *violation
         sse_event(&r->sse, "violation", violation_to_json(violation));
 }
 
+static void on_result(struct execution *ex, const char *json, size_t len, void *context)
+{
+        struct running *r = context;
+        if (!r->begun)
+                on_started(ex, -1, r);
+        sse_flush(&r->sse);
+        sse_event_text(&r->sse, "result", json, len);
+}
+
 static void stream_end(struct running *r)
 {
         const struct execution *ex = r->submission.execution;
@@ -109,7 +118,7 @@ static void on_end(struct execution *ex, void *context)
 }
 
 static const struct execution_events plain_events = {.on_end = on_end};
-static const struct execution_events stream_events = {on_started, on_output, on_violation, on_end};
+static const struct execution_events stream_events = {on_started, on_output, on_violation, on_end, on_result};
 
 static void on_accepted(struct submission *submission, struct execution *ex)
 {

@@ -435,7 +435,7 @@ static int start_run(struct python *p, struct cella_err *err)
         if (p->packages_are_there) {
                 request.report = TAKE(p->code.report);
                 request.direct = p->code.direct;
-                request.list_files = true;
+                request.list_files = request.rich = true;
                 memcpy(request.reason, p->code.reason, sizeof request.reason);
                 exec_request_take_note(&request, p->context->home);
         }

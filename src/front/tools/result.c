@@ -30,6 +30,7 @@ const struct field *result_fields(void)
                  .help = "Text, or base64 of a picture; absent if 'content' is present."},
                 {"main", FIELD_BOOLEAN, .help = "It is the value of the last expression."},
                 {"value", FIELD_INTEGER, .help = "Different forms of one value have the same number."},
+                {"path", FIELD_STRING, .help = "The file in /workspace that contains the picture."},
                 {"content", FIELD_INTEGER, .help = "Index of the content block with the picture."},
                 {"omitted_bytes", FIELD_INTEGER, .help = "Size of a picture that is not returned."},
                 {0}};

@@ -222,10 +222,11 @@ static void on_end(struct execution *ex, void *context)
 {
         struct running *run = context;
         struct tool_result result = {.err = ex->failure};
+        const struct result_run extra = execution_extra(ex);
         if (ex->failure.kind == CELLA_OK && run->bare)
                 fill_bare(run->call, &ex->result, &result);
         else if (ex->failure.kind == CELLA_OK)
-                result_make(run->call, &ex->result, &ex->request, ex->walls, ex->missing, NULL, &result);
+                result_make(run->call, &ex->result, &ex->request, ex->walls, ex->missing, &extra, &result);
         tool_end(run->call, &result);
         tool_result_done(&result);
         execution_release(ex);
@@ -277,7 +278,7 @@ static void run(struct tool_call *call, json_t *document, bool bare)
         }
         /* The sandbox of a session keeps its limits for later calls. */
         s->sandbox_ignores_timeout = exec_request_scope(call->core, &s->request) != SCOPE_EXECUTION;
-        s->request.list_files = !bare;
+        s->request.list_files = s->request.rich = !bare;
         s->request.isolated = bare; /* its callers rely on the isolation, not on the settings */
         call->data = run;
         call->cancel = cancel;
