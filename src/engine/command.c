@@ -18,7 +18,17 @@
 #define PATH_INSIDE "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 static const char *const clean_environment[] = {
-        PATH_INSIDE, "TMPDIR=/tmp", "LANG=C.UTF-8", "SHELL=/bin/sh", "TERM=dumb", NULL,
+        "TMPDIR=/tmp", "LANG=C.UTF-8", "SHELL=/bin/sh", "TERM=dumb", NULL,
+};
+
+/* pip refuses to install anything where the distribution has marked its Python as its own (PEP 668).  In a
+ * sandbox /usr is read-only and cannot be damaged; pip then installs into HOME.  Both programs would look for
+ * a newer version of themselves after each command, which costs time and is a refused connection. */
+static const char *const package_environment[] = {
+        "PIP_BREAK_SYSTEM_PACKAGES=1",
+        "PIP_DISABLE_PIP_VERSION_CHECK=1",
+        "npm_config_update_notifier=false",
+        NULL,
 };
 
 /* For programs that use a proxy only if one is configured. */
@@ -117,29 +127,47 @@ static const char *home_of(const struct command_place *place)
         return place->foreign_home ? "HOME=/tmp" : "HOME=/workspace";
 }
 
-/* Adds the variables of the image, and PATH and HOME if the image does not set them. */
+/* Adds the variables of the image, and PATH, HOME and those for packages if the image does not set them. */
 static int add_image_environment(struct command_form *b, const struct command_place *place,
                                  const struct cella_command *command, struct cella_err *err)
 {
-        const char *const always[] = {PATH_INSIDE, home_of(place)};
+        const char *always[2 + ARRAY_LEN(package_environment)] = {PATH_INSIDE, home_of(place)};
         int r = 0;
-        for (size_t i = 0; i < ARRAY_LEN(always) && r == 0; i++)
-                if (!overridden(always[i], place->image->env, false) &&
-                    !overridden(always[i], command->env, false))
-                        r = add_variable(b, always[i], err);
+        memcpy(always + 2, package_environment, sizeof package_environment);
+        for (const char *const *e = always; *e && r == 0; e++)
+                if (!overridden(*e, place->image->env, false) && !overridden(*e, command->env, false))
+                        r = add_variable(b, *e, err);
         for (const char *const *e = place->image->env; *e && r == 0; e++)
                 if (names_variable(*e) && !overridden(*e, command->env, false))
                         r = add_variable(b, *e, err);
         return r;
 }
 
+void command_home(const struct command_place *place, const char *ret[COMMAND_HOME_MAX + 1])
+{
+        const bool foreign = place->foreign_home;
+        if (!place->image || !overridden("HOME=", place->image->env, false))
+                *ret++ = home_of(place);
+        if (!place->image) {
+                /* Programs of installed packages come last, so that none replaces one of the machine. */
+                *ret++ = foreign ? PATH_INSIDE ":/tmp/.local/bin" : PATH_INSIDE ":/workspace/.local/bin";
+                *ret++ = foreign ? "npm_config_prefix=/tmp/.local" : "npm_config_prefix=/workspace/.local";
+        }
+        *ret = NULL;
+}
+
 static int add_clean_environment(struct command_form *b, const struct command_place *place,
                                  const struct cella_command *command, struct cella_err *err)
 {
-        const char *const varying[] = {home_of(place), place->user_root ? "USER=root" : "USER=user",
-                                       place->user_root ? "LOGNAME=root" : "LOGNAME=user", NULL};
-        int r = add_unless_overridden(b, varying, command->env, false, err);
-        return r < 0 ? r : add_unless_overridden(b, clean_environment, command->env, false, err);
+        const char *const user[] = {place->user_root ? "USER=root" : "USER=user",
+                                    place->user_root ? "LOGNAME=root" : "LOGNAME=user", NULL};
+        const char *home[COMMAND_HOME_MAX + 1];
+        command_home(place, home);
+        const char *const *const lists[] = {home, user, clean_environment, package_environment};
+        int r = 0;
+        for (size_t i = 0; i < ARRAY_LEN(lists) && r == 0; i++)
+                r = add_unless_overridden(b, lists[i], command->env, false, err);
+        return r;
 }
 
 static int add_environment(struct command_form *b, const struct command_place *place,
@@ -155,7 +183,7 @@ static int add_environment(struct command_form *b, const struct command_place *p
                 r = add_variable(b, *e, err);
         /* Only tests without this wall inherit the environment. */
         for (char **e = environ; place->inherits && *e && r == 0; e++)
-                if (!overridden(*e, clean_environment, false))
+                if (!overridden(*e, clean_environment, false) && strncmp(*e, "PATH=", 5) != 0)
                         r = add_variable(b, *e, err);
         return r;
 }

@@ -45,6 +45,11 @@ static inline void command_form_done_auto(struct command_form *form)
 #define COMMAND_PROXY_MAX 8
 void command_proxy(const char *const *env, const char *ret[COMMAND_PROXY_MAX + 1]);
 
+/* Returns the variables that depend on where HOME is, for processes that were started in a sandbox with a
+ * private workspace.  Ends with NULL. */
+#define COMMAND_HOME_MAX 3
+void command_home(const struct command_place *place, const char *ret[COMMAND_HOME_MAX + 1]);
+
 /* Writes the file of the code into the sandbox if there is one, then asks init to start the command with
  * these three descriptors.  Does not wait for the start. */
 int command_start(struct sandbox *sandbox, const struct image *image, const struct cella_command *command,

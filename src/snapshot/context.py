@@ -19,7 +19,7 @@ import sys
 from _io import BufferedReader, BufferedWriter, FileIO, open as open_file
 from _signal import SIGINT, default_int_handler, signal
 from _thread import RLock
-from posix import _exit, close, dup2, fstat, register_at_fork, set_inheritable, write
+from posix import _exit, close, dup2, fstat, register_at_fork, set_inheritable, stat, write
 from select import poll, select
 from sys import getprofile, gettrace, modules, setprofile, settrace
 from time import process_time
@@ -88,6 +88,7 @@ class State:
     sources_size = 0
     loop = None
     old_main = None
+    packages = False  # sys.path has the directory of packages that the user has installed
 
 
 class Channel:
@@ -552,8 +553,33 @@ def flush_streams():
             pass
 
 
+def use_packages():
+    """Adds the directory into which pip installs packages, as the module `site` does at the start of an interpreter if
+    the directory exists. It may have been made since then, or since this interpreter became a template."""
+    site = modules.get("site")
+    try:
+        path = site.USER_SITE
+        if not site.ENABLE_USER_SITE or stat(path).st_mode & 0o170000 != 0o040000:
+            return
+        State.packages = True
+        if path in sys.path:
+            return
+        later = site.getsitepackages()  # packages of the user precede those of the system
+        at = next((i for i, other in enumerate(sys.path) if other in later), len(sys.path))
+        rest = sys.path[at:]
+        del sys.path[at:]
+        try:
+            site.addsitedir(path)
+        finally:
+            sys.path.extend([other for other in rest if other not in sys.path])
+    except Exception:  # usually: there is no such directory
+        pass
+
+
 def run_and_show(text, name):
     repair_streams()
+    if not State.packages:
+        use_packages()
     value = execute(text, name)
     if value is not None:
         State.namespace["_"] = value

@@ -79,7 +79,8 @@ def settle():
     # Runs in the child that is written to the template.
     become_main()
     # Used by shutdown.c.
-    global template, unfrozen
+    global template, unfrozen, removable
+    removable = installed()
     others = sys, sys.modules["builtins"], sys.modules["__main__"]
     template = {name: m for name, m in sys.modules.items() if isinstance(m, type(sys)) and m not in others}
     unfrozen = []
@@ -132,9 +133,34 @@ def prepare(argc, envc, head, chdir=os.chdir, environ=os.environ, decode=os.fsde
         environ[name] = value
 
 
+def installed():
+    # The modules of the template that do not belong to the standard library, by the first part of their names.
+    places = tuple(path + "/" for path in sys.modules["site"].getsitepackages()) if "site" in sys.modules else ()
+    return {name.partition(".")[0] for name, m in sys.modules.items()
+            if str(getattr(m, "__file__", None)).startswith(places)}  # fmt: skip
+
+
+def find_packages(isdir=os.path.isdir, listdir=os.listdir):
+    # HOME may differ from that of the template. If the user has installed another version of a module that is in the
+    # template, all modules that are not of the standard library are imported again when code needs them: others may use
+    # the old version.
+    site = sys.modules.get("site")
+    if not site or not site.ENABLE_USER_SITE:
+        return
+    site.USER_BASE = site.USER_SITE = None
+    path = site.getusersitepackages()
+    if not removable or not isdir(path):
+        return
+    if not removable.isdisjoint(entry.partition(".")[0] for entry in listdir(path)):
+        for name in list(sys.modules):
+            if name.partition(".")[0] in removable:
+                del sys.modules[name]
+
+
 def drive():
     # As `python3 -c` would.
     sys.path[0] = ""
+    find_packages()
     exec(driver, {"__name__": "__main__", "__builtins__": sys.modules["builtins"]})
 
 

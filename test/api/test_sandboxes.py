@@ -353,7 +353,7 @@ def packages_stay_in_a_session():
             "pkg/pyproject.toml": "[build-system]\nrequires = []\nbuild-backend = 'backend'\nbackend-path = ['.']\n",
             "pkg/backend.py": BACKEND,
         }
-        r = d.exec("sh", "python3 -m pip install --user --no-index --no-build-isolation --no-deps --break-system-packages ./pkg 2>&1",
+        r = d.exec("sh", "python3 -m pip install --no-index --no-build-isolation --no-deps ./pkg 2>&1",
                    session="p", files=files, timeout=55)  # fmt: skip
         same(r["exit_code"], 0, f"exit status of pip, which said\n{r['stdout'][-1500:]}\nand")
         same(d.exec("python3", "import cellatest; print(cellatest.answer)", session="p", cwd="/")["stdout"], "42\n", "the package")

@@ -181,9 +181,10 @@ def environment_has_nothing_of_the_callers():
     os.environ.update(SECRET_TOKEN="x", LD_PRELOAD="", PYTHONPATH="/x", LC_ALL="C", CELLA_TEST="y")
     r = expect(run("--", "env", "-0"), out=None)
     same(dict(v.split("=", 1) for v in r.out.split("\0")[:-1]), {
-        "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/workspace/.local/bin",
         "HOME": "/workspace", "TMPDIR": "/tmp", "LANG": "C.UTF-8", "USER": "user", "LOGNAME": "user",
-        "SHELL": "/bin/sh", "TERM": "dumb",
+        "SHELL": "/bin/sh", "TERM": "dumb", "npm_config_prefix": "/workspace/.local", "npm_config_update_notifier": "false",
+        "PIP_BREAK_SYSTEM_PACKAGES": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1",
     }, "the environment")
 
 

@@ -404,7 +404,7 @@ static int send_spawn(struct driver *d, struct command_form *form, int theirs[4]
                              sizeof form->head, form->data, form->len);
         if (r == 0 && how) {
                 d->skip = sizeof(struct warm_ready);
-                r = waiting_release_driver(d->ends[CONTROL].fd, d->sandbox->network.tier != TIER_RESTRICTED);
+                r = waiting_release_driver(d->ends[CONTROL].fd, d->sandbox);
         }
         return r < 0 ? err_set(err, r == -ENOBUFS ? CELLA_OVER_CAPACITY : CELLA_INTERNAL, r,
                                "cannot talk to the sandbox")

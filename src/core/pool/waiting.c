@@ -158,7 +158,7 @@ bool waiting_fits(const struct waiting_how *how, const struct exec_request *r)
         if (how->kind == WAITING_SCRIPT && n_args > 0) /* Node has already built process.argv */
                 return false;
         if (how->kind == WAITING_SHELL &&
-            n_args + count((const char *const *)r->env) + how->n_env + 24 > HOLD_ROOM)
+            n_args + count((const char *const *)r->env) + how->n_env + 32 > HOLD_ROOM)
                 return false;
         if (r->code_len + bytes((const char *const *)r->argv) + bytes((const char *const *)r->env) >
             RELEASE_MAX - 4096)
@@ -563,16 +563,22 @@ void waiting_soon(int control)
         (void)!send(control, &head, sizeof head, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-int waiting_release_driver(int control, bool network)
+int waiting_release_driver(int control, const struct core_sandbox *sb)
 {
         char words[1024] = "";
-        const char *proxy[COMMAND_PROXY_MAX + 1];
-        proxy_of(network, NULL, proxy);
-        if (bytes(proxy) > sizeof words - 1)
+        const struct command_place place = {.foreign_home = sb->workspace != WORKSPACE_NONE,
+                                            .image = used_image_get(sb->image)};
+        const char *proxy[COMMAND_PROXY_MAX + 1], *home[COMMAND_HOME_MAX + 1] = {NULL};
+        proxy_of(sb->network.tier != TIER_RESTRICTED, NULL, proxy);
+        if (place.foreign_home)
+                command_home(&place, home);
+        if (bytes(proxy) + bytes(home) > sizeof words - 1)
                 return -E2BIG;
-        const size_t len = 1 + append(words + 1, proxy);
-        const struct release_head head = {
-                .length = (uint32_t)len, .mode = RELEASE_CONTEXT, .envc = (uint32_t)count(proxy)};
+        size_t len = 1 + append(words + 1, proxy);
+        len += append(words + len, home);
+        const struct release_head head = {.length = (uint32_t)len,
+                                          .mode = RELEASE_CONTEXT,
+                                          .envc = (uint32_t)(count(proxy) + count(home))};
         const struct iovec parts[] = {{(void *)&head, sizeof head}, {words, len}};
         const struct msghdr message = {.msg_iov = (struct iovec *)parts, .msg_iovlen = 2};
         return sendmsg(control, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)(sizeof head + len) ? 0

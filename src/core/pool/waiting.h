@@ -48,8 +48,8 @@ int waiting_release(int control, const struct waiting_how *how, const struct exe
 bool waiting_said(int control, bool file, uint64_t *ret_cpu_us, bool *ret_unread);
 /* Asks it to prepare fully, because it will be used next. */
 void waiting_soon(int control);
-/* Makes it the driver of a context (driver.h), which keeps the socket and its descriptors. */
-int waiting_release_driver(int control, bool network);
+/* Makes it the driver of a context (driver.h) in this sandbox, which keeps the socket and its descriptors. */
+int waiting_release_driver(int control, const struct core_sandbox *sandbox);
 /* Returns a new file with the program that restores a template; the caller closes it. */
 int waiting_restore_make(void);
 

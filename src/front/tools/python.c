@@ -80,7 +80,8 @@ const struct field *python_tool_input(void)
                  .item = &package_item,
                  .max = 32,
                  .help = "Packages that the code needs. Those that are not installed are fetched with pip, "
-                         "which needs a network; if that fails nothing is run."},
+                         "which needs a network; if that fails nothing is run. A session keeps them: later "
+                         "calls and shell commands find them, too."},
                 {.name = "timeout_ms",
                  .type = FIELD_INTEGER,
                  .min = 1,
@@ -342,6 +343,15 @@ static void finish(struct python *p, const struct context_run *run)
         tool_result_done(&result);
 }
 
+static void explain_packages(struct cella_err *err)
+{
+        if (strstr(err->msg, "No module named pip"))
+                err_hint(err, "apt-get install python3-pip, or use an image that has pip");
+        else
+                err_hint(err, "packages that are installed need no network; the others need one that allows "
+                              "the index (network.allowed_domains: pypi.org, files.pythonhosted.org)");
+}
+
 /* The last line of pip's output contains the reason. */
 static void packages_failed(struct python *p, const struct context_run *run)
 {
@@ -358,8 +368,7 @@ static void packages_failed(struct python *p, const struct context_run *run)
         for (char *c = err.msg; *c; c++)
                 if ((unsigned char)*c < ' ' || (unsigned char)*c > '~')
                         *c = '?';
-        err_hint(&err,
-                 "what is installed needs no network; the rest needs one that allows the package index");
+        explain_packages(&err);
         fail(p, &err);
 }
 
@@ -377,33 +386,46 @@ static void on_end(struct context_run *run, void *caller)
         }
 }
 
-/* Finds packages by the names of their distributions, which may differ from those of their modules. */
+/* Finds packages by the names of their distributions, which may differ from those of their modules.  A file
+ * contains the version that was installed for a requirement ("six<2"), so that pip, which takes half a
+ * second, is not run again for it. */
 static json_t *code_for_packages(json_t *packages)
 {
         static const char format[] =
                 "def _cella_packages(names):\n"
-                "    import importlib.metadata, os, re, subprocess, sys\n"
-                "    place = '/workspace/.packages'\n"
-                "    if os.path.isdir(place) and place not in sys.path:\n"
-                "        sys.path.insert(0, place)\n"
+                "    import importlib, importlib.metadata, json, os, re, site, subprocess, sys\n"
+                "    note = os.path.join(site.getuserbase(), 'share', 'cella', 'packages.json')\n"
+                "    def plain(name):\n"
+                "        return re.match(r'[A-Za-z0-9._-]+', name).group()\n"
+                "    def version(name):\n"
+                "        path = [site.getusersitepackages(), *sys.path]\n"
+                "        for found in importlib.metadata.distributions(name=plain(name), path=path):\n"
+                "            return found.version\n"
+                "    try:\n"
+                "        with open(note) as file:\n"
+                "            noted = dict(json.load(file))\n"
+                "    except (OSError, ValueError, TypeError):\n"
+                "        noted = {}\n"
                 "    def is_there(name):\n"
-                "        plain = re.match(r'[A-Za-z0-9._-]+', name).group()\n"
-                "        try:\n"
-                "            importlib.metadata.distribution(plain)\n"
-                "            return plain == name\n"
-                "        except importlib.metadata.PackageNotFoundError:\n"
-                "            return False\n"
+                "        have = version(name)\n"
+                "        return bool(have) and (plain(name) == name or noted.get(name) == have)\n"
                 "    missing = [n for n in names if not is_there(n)]\n"
                 "    if not missing:\n"
                 "        return\n"
                 "    done = subprocess.run([sys.executable or 'python3', '-m', 'pip', 'install', '--quiet',\n"
                 "                           '--disable-pip-version-check', '--no-input', '--retries', '0',\n"
-                "                           '--target', place, *missing])\n"
+                "                           *missing])\n"
                 "    if done.returncode != 0:\n"
                 "        sys.exit(1)\n"
-                "    if place not in sys.path:\n"
-                "        sys.path.insert(0, place)\n"
                 "    importlib.invalidate_caches()\n"
+                "    noted.update((n, version(n)) for n in missing)\n"
+                "    try:\n"
+                "        os.makedirs(os.path.dirname(note), exist_ok=True)\n"
+                "        with open(note + '.new', 'w') as file:\n"
+                "            json.dump(noted, file)\n"
+                "        os.replace(note + '.new', note)\n"
+                "    except OSError:\n"
+                "        pass\n"
                 "_cella_packages(%s)\n"
                 "del _cella_packages\n";
         char *list = json_dumps(packages, JSON_COMPACT | JSON_ENSURE_ASCII);

@@ -25,17 +25,18 @@ const struct tool tools[] = {
          "Without 'session' and 'context' everything is gone afterwards. With 'session' (a name of your "
          "choice) the files in /workspace stay for the next call with that name; with 'context' variables, "
          "imports and functions stay, too. " NOT_THERE
-         "The standard library is always there; other packages only if they are installed on the machine "
-         "(name them in 'packages' to learn it at once). An exception is a normal result with exit_code 1 "
-         "and 'error'.",
+         "The standard library is always there; name other packages in 'packages': those that are not "
+         "installed are fetched if there is a network, and a session keeps them. An exception is a normal "
+         "result with exit_code 1 and 'error'.",
          MAY_EXEC, 0, python_tool_input, result_fields, python_tool_begin},
         {"execute_shell", "Run a shell command",
          "Runs a command line with bash in an isolated Linux sandbox, working directory /workspace. Pipes, "
          "redirections and scripts of several lines work; the programs are those in /usr/bin of the "
          "machine. Without 'session' everything is gone afterwards; with it the files in /workspace stay "
          "for the next call with that name. " NOT_THERE
-         "You are an ordinary user without sudo, and cannot install anything. A non-zero exit_code is a "
-         "normal result. Long output is cut in the middle: filter it, or write it to a file and read that.",
+         "You are an ordinary user without sudo; pip install and npm install work if there is a network, and "
+         "a session keeps what they install. A non-zero exit_code is a normal result. Long output is cut in "
+         "the middle: filter it, or write it to a file and read that.",
          MAY_EXEC, 0, shell_tool_input, result_fields, shell_tool_begin},
         {"execute_docker", "Run a command in an image",
          "Runs a command in a sandbox made from a container image ('python:3.12-slim'), which is pulled "

@@ -1,0 +1,269 @@
+"""Packages that code installs: pip and npm need no options, a session keeps what they install, and every interpreter finds it.
+
+The index and the registry are directories of the test's own internet (internet.py)."""
+
+import base64
+import hashlib
+import io
+import json
+import os
+import platform
+import subprocess
+import tarfile
+import zipfile
+
+import mcp
+import support
+from daemon import Daemon
+from internet import Internet
+from support import Skip, ensure, same, test
+from test_contexts import context, ok, run, text
+from test_pools import configure, full
+
+PYTHON = "/usr/bin/python3"
+ROOM = {"limits": {"memory_bytes": 1 << 30, "disk_bytes": 512 << 20, "processes": 128}, "network": {"tier": "standard", "allowed_domains": ["ok.example"]}}
+INDEX = "http://ok.example/files/simple"
+PIP = {"PIP_INDEX_URL": INDEX, "PIP_TRUSTED_HOST": "ok.example"}
+CONFIG = {".config/pip/pip.conf": f"[global]\nindex-url = {INDEX}\ntrusted-host = ok.example\n"}
+NPM = {"npm_config_registry": "http://ok.example/files/npm/", "npm_config_audit": "false", "npm_config_fund": "false"}
+FAST = """
+#include <Python.h>
+static PyObject *answer(PyObject *self, PyObject *none) { return PyLong_FromLong(42); }
+static PyMethodDef methods[] = {{"answer", answer, METH_NOARGS, ""}, {0}};
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "cellafast", 0, -1, methods};
+PyMODINIT_FUNC PyInit_cellafast(void) { return PyModule_Create(&module); }
+"""
+
+
+def python(*words):
+    return subprocess.run([PYTHON, *words], capture_output=True, text=True, check=False)
+
+
+def need_pip():
+    if python("-m", "pip", "--version").returncode:
+        raise Skip(f"no pip for {PYTHON}")
+
+
+def put(net, path, data):
+    path = os.path.join(net.directory, "files", path)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as f:
+        f.write(data if isinstance(data, bytes) else data.encode())
+    return path
+
+
+def put_wheel(net, name, version, files, tag="py3-none-any", scripts=""):
+    """A wheel in the index, as build tools make them."""
+    info = f"{name}-{version}.dist-info"
+    files = {**files, f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+             f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: {'true' if tag.endswith('any') else 'false'}\nTag: {tag}\n"}  # fmt: skip
+    if scripts:
+        files[f"{info}/entry_points.txt"] = f"[console_scripts]\n{scripts}\n"
+    record = []
+    for path, data in files.items():
+        data = data if isinstance(data, bytes) else data.encode()
+        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+        record.append(f"{path},sha256={digest},{len(data)}\n")
+    files[f"{info}/RECORD"] = "".join(record) + f"{info}/RECORD,,\n"
+    wheel = io.BytesIO()
+    with zipfile.ZipFile(wheel, "w") as z:
+        for path, data in files.items():
+            z.writestr(path, data)
+    put(net, f"simple/{name}/{name}-{version}-{tag}.whl", wheel.getvalue())
+    directory = os.path.join(net.directory, "files", "simple", name)
+    links = "".join(f'<a href="{w}">{w}</a>\n' for w in sorted(os.listdir(directory)) if w.endswith(".whl"))
+    put(net, f"simple/{name}/index.html", f"<!DOCTYPE html>\n<html><body>\n{links}</body></html>\n")
+
+
+def put_simple(net):
+    put_wheel(net, "cellatest", "1.0", {"cellatest.py": "answer = 42\ndef main():\n    print('the script')\n"}, scripts="cellatest = cellatest:main")
+
+
+def put_compiled(net):
+    """A wheel with a library that was compiled for this machine's Python."""
+    about = json.loads(python("-c", "import json, sys, sysconfig; print(json.dumps([sysconfig.get_path('include'), sysconfig.get_config_var('EXT_SUFFIX'), "
+                                    "'cp%d%d' % sys.version_info[:2]]))").stdout)  # fmt: skip
+    include, suffix, tag = about
+    if not os.path.exists(os.path.join(include, "Python.h")):
+        raise Skip(f"no Python.h for {PYTHON}")
+    source, library = support.here("fast.c"), support.here("fast.so")
+    support.write(source, FAST)
+    subprocess.run(["cc", "-shared", "-fPIC", "-I", include, source, "-o", library], check=True)
+    with open(library, "rb") as f:
+        put_wheel(net, "cellafast", "2.1", {f"cellafast{suffix}": f.read()}, tag=f"{tag}-{tag}-linux_{platform.machine()}")
+
+
+def put_npm(net, name, version, code):
+    """A package in the registry, as `npm publish` puts it there."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as tar:
+        for path, data in {"package.json": json.dumps({"name": name, "version": version, "main": "index.js"}), "index.js": code}.items():
+            entry = tarfile.TarInfo(f"package/{path}")
+            entry.size = len(data)
+            tar.addfile(entry, io.BytesIO(data.encode()))
+    data = packed.getvalue()
+    put(net, f"npm-files/{name}-{version}.tgz", data)
+    digest = "sha512-" + base64.b64encode(hashlib.sha512(data).digest()).decode()
+    put(net, f"npm/{name}", json.dumps({
+        "name": name, "dist-tags": {"latest": version},
+        "versions": {version: {"name": name, "version": version, "main": "index.js",
+                               "dist": {"tarball": f"http://ok.example/files/npm-files/{name}-{version}.tgz", "integrity": digest}}}}))  # fmt: skip
+
+
+def tool(d, name, **arguments):
+    return d.post(f"/v1/tools/{name}", arguments, timeout=55)
+
+
+def install(d, what, session, **fields):
+    r = d.exec("sh", f"pip install {what} 2>&1", session=session, env=PIP, timeout=55, **fields)
+    same(r["exit_code"], 0, f"exit status of pip, which said\n{r['stdout'][-1500:]}\nand")
+    return r
+
+
+def value(r):
+    ensure(r["error"] is None, f"{r['error']}", r)
+    return r["results"][0]["data"]
+
+
+def seen_everywhere(d, session, code="import cellatest; print(cellatest.answer)", last="cellatest.answer"):
+    """Every kind of interpreter of the session finds the package."""
+    same(d.exec("python3", code, session=session, cwd="/")["stdout"], "42\n", "a new interpreter")
+    same(d.exec("sh", f"cd /; python3 -c '{code}'", session=session)["stdout"], "42\n", "the shell's")
+    same(tool(d, "execute_shell", command=f"cd /; python3 -c '{code}'", session=session)["stdout"], "42\n", "execute_shell")
+    same(value(tool(d, "execute_python", code=f"{code}\n{last}", session=session)), "42", "execute_python")
+    s = d.exec("sh", "true", session=session)["sandbox"]
+    c = context(d, s)
+    same(text(ok(run(d, c, f"{code}\n{last}"))), "42", "a context")
+    d.delete(c)
+
+
+# pip.
+
+
+@test(users=("root",), timeout=120)
+def pip_needs_no_options_and_every_interpreter_finds_the_package():
+    need_pip()
+    with Internet() as net, Daemon(ROOM) as d:
+        put_simple(net)
+        full(d)
+        s = d.exec("sh", "true", session="p")["sandbox"]
+        before = context(d, s)
+        same(text(ok(run(d, before, "import importlib.util; importlib.util.find_spec('cellatest')"))), None, "not yet")
+        install(d, "cellatest", "p")
+        same(text(ok(run(d, before, "import cellatest; cellatest.answer"))), "42", "a context that was there before")
+        seen_everywhere(d, "p")
+        same(d.exec("sh", "cellatest; cd /; command -v cellatest", session="p")["stdout"], "the script\n/workspace/.local/bin/cellatest\n", "its program")
+        same(d.exec("python3", "import cellatest", session="q")["exit_code"], 1, "another session has none")
+        d.restart()
+        full(d)
+        seen_everywhere(d, "p")
+
+
+@test(users=("root",), timeout=120)
+def a_compiled_wheel_is_installed():
+    need_pip()
+    with Internet() as net, Daemon(ROOM) as d:
+        put_compiled(net)
+        install(d, "cellafast", "p")
+        seen_everywhere(d, "p", "import cellafast; print(cellafast.answer())", "cellafast.answer()")
+
+
+@test(users=("root",), timeout=120)
+def a_contexts_interpreter_prefers_the_sessions_version_to_the_templates():
+    need_pip()
+    where = python("-c", "import six; print(six.__file__)").stdout
+    if "-packages/" not in where:
+        raise Skip("no module six in the packages of this machine")
+    with Internet() as net, Daemon(ROOM) as d:
+        put_wheel(net, "six", "99.1", {"six.py": "__version__ = '99.1'\n"})
+        configure(d, {"runtime": "python3", "size": 1, "preload": ["six"]})
+        full(d)
+        ensure(value(tool(d, "execute_python", code="import six; six.__version__", session="s")) != "'99.1'", "the machine's version")
+        install(d, "six==99.1", "s")
+        same(value(tool(d, "execute_python", code="import six; six.__version__", session="s")), "'99.1'", "the session's version")
+        cold = d.exec("python3", "import sys; print(sys.path[1:])", session="s")["stdout"].strip()
+        same(value(tool(d, "execute_python", code="import sys; sys.path[1:]", session="s")), cold, "sys.path")
+
+
+@test(users=("root",), timeout=120)
+def packages_of_a_tool_call_are_installed_once_and_remembered():
+    need_pip()
+    with Internet() as net, Daemon(ROOM) as d:
+        put_simple(net)
+        code = "import cellatest; cellatest.answer"
+        same(value(tool(d, "execute_python", code=code, session="s", packages=["cellatest>=1"], files=CONFIG)), "42", "the first call")
+        ensure(net.seen("http"), "the index was asked")
+        net.forget()
+        for packages in (["cellatest>=1"], ["cellatest"], None):
+            more = {"packages": packages} if packages else {}
+            same(value(tool(d, "execute_python", code=code, session="s", **more)), "42", f"a later call with {packages}")
+        d.restart()
+        same(value(tool(d, "execute_python", code=code, session="s", packages=["cellatest>=1"])), "42", "after a restart")
+        same(net.seen("http"), [], "requests for what is installed")
+        seen_everywhere(d, "s")
+        r = mcp.Modern(d).tool("execute_python", code=code, session="m", packages=["cellatest"], files=CONFIG)
+        same((r.get("isError", False), r["structuredContent"]["results"][0]["data"]), (False, "42"), "through MCP")
+
+
+@test(users=("root",), timeout=120)
+def packages_that_cannot_be_had_are_an_error_and_nothing_runs():
+    need_pip()
+    with Internet() as net, Daemon(ROOM) as d:
+        put_simple(net)
+        call = {"code": "open('ran', 'w')", "session": "s", "files": CONFIG}
+        a = d.refused("invalid_request", "POST", "/v1/tools/execute_python", {**call, "packages": ["cellatest>=2"]}, "could not be installed")
+        ensure("allowed_domains" in a.json()["error"]["hint"], "the hint", a)
+        for wrong in ("cellatest", [1], [""], ["a;b"], ["-r x"], ["./x"], ["x" * 101], ["http://x/y"], ["a\nb"]):
+            d.refused("invalid_request", "POST", "/v1/tools/execute_python", {**call, "packages": wrong}, "packages")
+        same(d.exec("sh", "ls", session="s")["stdout"], "", "files")
+
+
+@test(users=("root",), timeout=120)
+def packages_of_an_agent_do_not_go_into_its_directory():
+    need_pip()
+    with Internet() as net, Daemon(ROOM) as d:
+        put_simple(net)
+        root = support.here("agents")
+        os.mkdir(root, 0o755)
+        d.ok("PATCH", "/v1/settings", {"workspace_root": root})
+        agent = {"agent": "robot", "workspace": "rw", "scope": "agent"}
+        r = d.exec("sh", "pip install cellatest 2>&1", env=PIP, timeout=55, **agent)
+        same(r["exit_code"], 0, f"exit status of pip, which said\n{r['stdout'][-1500:]}\nand")
+        r = d.exec("sh", "cd /; python3 -c 'import cellatest; print(cellatest.answer)'; cellatest", **agent)
+        same(r["stdout"], "42\nthe script\n", "it is there")
+        c = context(d, r["sandbox"])
+        same(text(ok(run(d, c, "import cellatest, os; cellatest.answer, os.environ['HOME']"))), "(42, '/tmp')", "in a context")
+        same(os.listdir(os.path.join(root, "robot")), [], "files in the agent's directory")
+
+
+@test(users=("root",))
+def variables_of_the_request_replace_those_for_packages(d):
+    r = d.exec("sh", "echo $PIP_BREAK_SYSTEM_PACKAGES $npm_config_prefix", env={"PIP_BREAK_SYSTEM_PACKAGES": "0", "npm_config_prefix": "/x"})
+    same(r["stdout"], "0 /x\n", "variables")
+
+
+# npm.
+
+
+@test(users=("root",), timeout=120)
+def npm_needs_no_options_and_every_interpreter_finds_the_package():
+    if not (os.path.exists("/usr/bin/npm") and os.path.exists("/usr/bin/node")):
+        raise Skip("no npm in /usr")
+    with Internet() as net, Daemon(ROOM) as d:
+        put_npm(net, "cellatest", "1.0.0", "module.exports = 42;\n")
+
+        def npm(words):
+            r = d.exec("sh", f"npm install {words} 2>&1", session="n", env=NPM, timeout=55)
+            same(r["exit_code"], 0, f"exit status of npm, which said\n{r['stdout'][-1500:]}\nand")
+            return r["sandbox"]
+
+        s = npm("cellatest")
+        for again in ("", " after a restart"):
+            same(d.exec("node", "console.log(require('cellatest'))", session="n")["stdout"], "42\n", f"a new interpreter{again}")
+            same(tool(d, "execute_shell", command="node -p 'require(\"cellatest\")'", session="n")["stdout"], "42\n", f"execute_shell{again}")
+            c = context(d, s, "node")
+            same(text(ok(run(d, c, "require('cellatest')"))), "42", f"a context{again}")
+            if not again:
+                d.restart()
+        npm("-g cellatest")
+        same(d.exec("sh", "ls ~/.local/lib/node_modules", session="n")["stdout"], "cellatest\n", "a global package")
