@@ -6,12 +6,15 @@ import json
 import subprocess
 import time
 
+import mcp
 import support
 from daemon import Daemon
 from internet import Internet
 from support import ensure, same, test, until
 
 from test_exec import check_result
+from test_images import PYTHON, image_of
+from test_runtimes import put_image
 
 NAMES = ["sandbox.exec", "execute_python", "execute_shell", "execute_docker", "read_file", "write_file", "list_files",
          "list_sandboxes", "kill_sandbox"]  # fmt: skip
@@ -269,6 +272,61 @@ def python_keeps_variables_in_a_context_and_files_in_a_session(d):
     call(d, "execute_python", code="open('f', 'w')")
     until(lambda: len(d.get("/v1/sandboxes")["sandboxes"]) == 2, 20, "the end of a sandbox for one call")
     same(len(d.get(f"/v1/sandboxes/{r['sandbox']}/contexts")["contexts"]), 1, "contexts that stay")
+
+
+def machines_python():
+    """python3.N of this machine, as the name of a runtime."""
+    version = subprocess.run(["/usr/bin/python3", "-c", "import sys; print('python%d.%d' % sys.version_info[:2])"], capture_output=True, text=True, check=True)
+    return version.stdout.strip()
+
+
+@test
+def python_runs_in_the_version_that_is_asked_for(d):
+    name = machines_python()
+    code = "import sys; 'python%d.%d' % sys.version_info[:2]"
+    r = call(d, "execute_python", code=code, runtime=name)
+    same((r["runtime"], r["results"][0]["data"]), (name, repr(name)), "a version")
+    same(call(d, "execute_python", code=code)["runtime"], "python3", "the default")
+    d.ok("PATCH", "/v1/settings", {"default_runtimes": {"python": name}})
+    for given in ({}, {"runtime": "python"}):
+        same(call(d, "execute_python", code=code, **given)["runtime"], name, "the settings' version")
+    same(call(d, "execute_python", code=code, runtime="python3")["runtime"], "python3", "not if another is asked for")
+    r = mcp.Modern(d).tool("execute_python", code=code, runtime=name)
+    same(r["structuredContent"]["runtime"], name, "through MCP")
+    # A context keeps its interpreter.
+    ctx = call(d, "execute_python", code="x = 1", context="c", runtime="python3")["context"]
+    for context in ("c", ctx):
+        same(call(d, "execute_python", code="x", context=context)["results"][0]["data"], "1", "without a version")
+        status, kind, message = error(d, "execute_python", code="x", context=context, runtime=name)
+        same((status, kind, message), (400, "invalid_request", "runtime must be python3, which this context has"), "another version")
+
+
+@test(settings={"images": {"pull": "never"}})
+def python_says_what_would_bring_a_missing_version(d):
+    wanted = {"code": "open('ran', 'w')", "runtime": "python3.98", "session": "s"}
+    a = d.refused("runtime_not_found", "POST", "/v1/tools/execute_python", wanted, "runtime not found: python3.98")
+    ensure("cella image pull python:3.98-slim" in a.json()["error"]["hint"], "an image to pull", a)
+    put_image(d, "snake:3.98", {"/bin/python3.98": "#!/bin/sh\n"}, {"python3.98": "/bin/python3.98"})
+    a = d.refused("runtime_not_found", "POST", "/v1/tools/execute_python", wanted, "runtime not found: python3.98")
+    ensure('use image "snake:3.98"' in a.json()["error"]["hint"], "a stored image", a)
+    d.ok("PATCH", "/v1/settings", {"runtimes": {"python3.97": {"image": "nowhere:3.97"}}})
+    a = d.refused("not_found", "POST", "/v1/tools/execute_python", {**wanted, "runtime": "python3.97", "session": "t"}, "nowhere:3.97")
+    ensure("cella image pull nowhere:3.97" in a.json()["error"]["hint"], "the settings' image", a)
+    for wrong in ("node", "python3.12; x", "", "pythonista", "../python3", 3, "python" + "3" * 40):
+        same(error(d, "execute_python", code="1", runtime=wrong)[:2], (400, "invalid_request"), f"runtime {wrong!r}")
+        ensure("runtime" in error(d, "execute_python", code="1", runtime=wrong)[2], "the field is named")
+    same(call(d, "execute_shell", command="ls", session="s")["stdout"], "", "files")
+
+
+@test(users=("root",), settings={"images": {"pull": "never"}})
+def python_runs_in_the_image_that_the_settings_name_for_its_version(d):
+    name = machines_python()
+    image_of(d, files=PYTHON, config={"env": ["PATH=/bin"]})
+    d.ok("PATCH", "/v1/settings", {"runtimes": {name: {"image": "tiny", "program": "/bin/python3"}}, "default_runtimes": {"python": name}})
+    for given in ({}, {"session": "s"}, {"context": "c"}):
+        r = call(d, "execute_python", code="open('/etc/mark').read()", **given)
+        same(r["error"], None, f"error with {given}", r)
+        same((r["runtime"], r["results"][0]["data"]), (name, "'tiny\\n'"), f"the image, with {given}")
 
 
 @test

@@ -66,6 +66,22 @@ int result_make(const struct tool_call *call, const struct cella_result *result,
                 const struct exec_request *request, uint32_t walls, uint32_t missing,
                 const struct result_run *run, struct tool_result *ret);
 
+/* ---- packages.c: packages of execute_python ---- */
+extern const struct field package_item;
+#define PACKAGES_FIELD                                                                                       \
+        {                                                                                                    \
+                .name = "packages", .type = FIELD_ARRAY, .item = &package_item, .max = 32,                   \
+                .help = "Packages that the code needs. Those that are not installed are fetched with pip, "  \
+                        "which "                                                                             \
+                        "needs a network; if that fails nothing is run. A session keeps them: later calls "  \
+                        "and "                                                                               \
+                        "shell commands find them, too."                                                     \
+        }
+/* Returns the code that installs those that are missing; NULL: no memory. */
+json_t *packages_code(json_t *packages);
+/* Sets err from the result of that code if it failed. */
+void packages_explain(const struct cella_result *result, struct cella_err *err);
+
 /* ---- target.c: selects the sandbox of a call ---- */
 #define TARGET_FIELDS                                                                                        \
         {.name = "session",                                                                                  \

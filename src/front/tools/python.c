@@ -1,6 +1,6 @@
 /* front/tools/python.c -- execute_python: runs code in a context, so that values and figures are returned.
  *
- * scan -> sandbox -> (files) -> context -> (packages) -> run -> result
+ * scan -> (image) -> sandbox -> (files) -> context -> (packages) -> run -> result
  *
  * The context has a name and is kept, or it is created for this call.  The same applies to the sandbox: it
  * belongs to a session, or it is created for this call.  Objects created for this call are removed after the
@@ -12,7 +12,9 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "core/context/context.h"
+#include "core/image/images.h"
 #include "core/request/scan_job.h"
+#include "engine/runtime.h"
 #include "front/tools/internal.h"
 #include "front/tools/tick.h"
 
@@ -23,27 +25,16 @@ static const struct field any_item = {.name = "", .type = FIELD_ANY};
 static const struct field module_item = {
         .name = "", .type = FIELD_STRING, .flags = FIELD_NO_NUL, .min = 1, .max = 200};
 
-/* The name is put into Python code and passed to pip: only a name with a version is allowed, never an option
- * or a path. */
-static int check_package(const json_t *value, const char *path, struct cella_err *err)
+static int check_python(const json_t *value, const char *path, struct cella_err *err)
 {
-        static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+        static const char language[] = "python";
         const char *name = json_string_value(value);
-        size_t plain = strspn(name, letters), len = strlen(name);
-        char all[sizeof letters + 16];
-        snprintf(all, sizeof all, "%s._-[]=<>!~, ", letters);
-        return plain > 0 && strspn(name, all) == len
-                       ? 0
-                       : err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
-                                 "%s must be the name of a package, with or without a version", path);
+        struct runtime runtime;
+        if (!strncmp(name, language, strlen(language)) && runtime_find(name, &runtime) == 0)
+                return 0;
+        return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s must be python3 or a version: python3.12",
+                       path);
 }
-
-static const struct field package_item = {.name = "",
-                                          .type = FIELD_STRING,
-                                          .flags = FIELD_NO_NUL,
-                                          .min = 1,
-                                          .max = 100,
-                                          .check = check_package};
 
 const struct field *python_tool_input(void)
 {
@@ -53,6 +44,13 @@ const struct field *python_tool_input(void)
                  .flags = FIELD_REQUIRED | FIELD_NO_NUL,
                  .max = CODE_MAX,
                  .help = "Python 3. The value of a last expression comes back as in a notebook."},
+                {.name = "runtime",
+                 .type = FIELD_STRING,
+                 .flags = FIELD_NO_NUL,
+                 .min = 1,
+                 .max = 32,
+                 .check = check_python,
+                 .help = "A version: python3.12. By default the one that the operator chose."},
                 {.name = "context",
                  .type = FIELD_STRING,
                  .flags = FIELD_NO_NUL,
@@ -75,13 +73,7 @@ const struct field *python_tool_input(void)
                  .max = 256,
                  .check = request_files_check,
                  .help = "Files to write to /workspace first: path to text, or to {\"base64\": \"...\"}."},
-                {.name = "packages",
-                 .type = FIELD_ARRAY,
-                 .item = &package_item,
-                 .max = 32,
-                 .help = "Packages that the code needs. Those that are not installed are fetched with pip, "
-                         "which needs a network; if that fails nothing is run. A session keeps them: later "
-                         "calls and shell commands find them, too."},
+                PACKAGES_FIELD,
                 {.name = "timeout_ms",
                  .type = FIELD_INTEGER,
                  .min = 1,
@@ -122,7 +114,9 @@ struct python {
         bool written; /* files, since the last tick */
         struct context_run *run;
         struct scan_job *scan;    /* a worker thread scans the code first */
-        struct exec_request code; /* the decisions about it; borrows from the arguments */
+        struct image_wait *image; /* the image of the runtime is being pulled */
+        struct exec_request
+                code; /* the decisions about it, its runtime and image; borrows from the arguments */
 };
 
 static void go_on(struct python *p);
@@ -151,6 +145,8 @@ static void cancel(struct tool_call *call)
         struct python *p = call->data;
         scan_job_cancel(p->scan);
         tick_cancel(p->tick);
+        if (p->image)
+                image_wait_cancel(p->image);
         if (p->put)
                 bytes_cancel(p->put);
         if (p->starting)
@@ -196,7 +192,7 @@ static int find_context_by_id(struct python *p, const char *id, struct cella_err
         return 0;
 }
 
-/* Whether the arguments name the context by its id: it has its sandbox already. */
+/* Whether the arguments name the context by its id: it has its sandbox and its runtime already. */
 static bool names_context(const struct tool_call *call)
 {
         const char *context = tool_text(call, "context");
@@ -290,13 +286,25 @@ static struct context *find_by_name(const struct core_sandbox *sb, const char *n
         return NULL;
 }
 
+/* A context keeps its interpreter. */
+static int check_same_runtime(const struct python *p, struct cella_err *err)
+{
+        if (!tool_text(p->call, "runtime") || !strcmp(p->context->runtime, p->code.runtime))
+                return 0;
+        err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "runtime must be %s, which this context has",
+                p->context->runtime);
+        return err_hint(err, "another name in 'context' makes a new one");
+}
+
 static int start_context(struct python *p, struct cella_err *err)
 {
         const char *name = tool_text(p->call, "context");
         int r = 0;
         if (!p->context && name)
                 p->context = find_by_name(p->sandbox, name);
-        if (!p->context && (r = context_new(p->sandbox, "python3", &p->context, err)) == 0)
+        if (p->context)
+                r = check_same_runtime(p, err);
+        else if ((r = context_new(p->sandbox, p->code.runtime, &p->context, err)) == 0)
                 snprintf(p->context->name, sizeof p->context->name, "%s", name ? name : "");
         if (r < 0)
                 return r;
@@ -343,32 +351,10 @@ static void finish(struct python *p, const struct context_run *run)
         tool_result_done(&result);
 }
 
-static void explain_packages(struct cella_err *err)
-{
-        if (strstr(err->msg, "No module named pip"))
-                err_hint(err, "apt-get install python3-pip, or use an image that has pip");
-        else
-                err_hint(err, "packages that are installed need no network; the others need one that allows "
-                              "the index (network.allowed_domains: pypi.org, files.pythonhosted.org)");
-}
-
-/* The last line of pip's output contains the reason. */
 static void packages_failed(struct python *p, const struct context_run *run)
 {
         struct cella_err err = {0};
-        const struct cella_result *r = &run->result;
-        const char *said = r->output[CELLA_STDERR];
-        size_t len = r->output_len[CELLA_STDERR], at;
-        while (len > 0 && said[len - 1] == '\n')
-                len--;
-        for (at = len; at > 0 && said[at - 1] != '\n'; at--)
-                continue;
-        err_say(&err, CELLA_INVALID_REQUEST, -ENOENT, "the packages could not be installed%s%.*s",
-                len > at ? ": " : "", (int)(len - at < 120 ? len - at : 120), len > at ? said + at : "");
-        for (char *c = err.msg; *c; c++)
-                if ((unsigned char)*c < ' ' || (unsigned char)*c > '~')
-                        *c = '?';
-        explain_packages(&err);
+        packages_explain(&run->result, &err);
         fail(p, &err);
 }
 
@@ -386,54 +372,6 @@ static void on_end(struct context_run *run, void *caller)
         }
 }
 
-/* Finds packages by the names of their distributions, which may differ from those of their modules.  A file
- * contains the version that was installed for a requirement ("six<2"), so that pip, which takes half a
- * second, is not run again for it. */
-static json_t *code_for_packages(json_t *packages)
-{
-        static const char format[] =
-                "def _cella_packages(names):\n"
-                "    import importlib, importlib.metadata, json, os, re, site, subprocess, sys\n"
-                "    note = os.path.join(site.getuserbase(), 'share', 'cella', 'packages.json')\n"
-                "    def plain(name):\n"
-                "        return re.match(r'[A-Za-z0-9._-]+', name).group()\n"
-                "    def version(name):\n"
-                "        path = [site.getusersitepackages(), *sys.path]\n"
-                "        for found in importlib.metadata.distributions(name=plain(name), path=path):\n"
-                "            return found.version\n"
-                "    try:\n"
-                "        with open(note) as file:\n"
-                "            noted = dict(json.load(file))\n"
-                "    except (OSError, ValueError, TypeError):\n"
-                "        noted = {}\n"
-                "    def is_there(name):\n"
-                "        have = version(name)\n"
-                "        return bool(have) and (plain(name) == name or noted.get(name) == have)\n"
-                "    missing = [n for n in names if not is_there(n)]\n"
-                "    if not missing:\n"
-                "        return\n"
-                "    done = subprocess.run([sys.executable or 'python3', '-m', 'pip', 'install', '--quiet',\n"
-                "                           '--disable-pip-version-check', '--no-input', '--retries', '0',\n"
-                "                           *missing])\n"
-                "    if done.returncode != 0:\n"
-                "        sys.exit(1)\n"
-                "    importlib.invalidate_caches()\n"
-                "    noted.update((n, version(n)) for n in missing)\n"
-                "    try:\n"
-                "        os.makedirs(os.path.dirname(note), exist_ok=True)\n"
-                "        with open(note + '.new', 'w') as file:\n"
-                "            json.dump(noted, file)\n"
-                "        os.replace(note + '.new', note)\n"
-                "    except OSError:\n"
-                "        pass\n"
-                "_cella_packages(%s)\n"
-                "del _cella_packages\n";
-        char *list = json_dumps(packages, JSON_COMPACT | JSON_ENSURE_ASCII);
-        json_t *code = list ? json_sprintf(format, list) : NULL;
-        free(list);
-        return code;
-}
-
 static int start_run(struct python *p, struct cella_err *err)
 {
         static const struct context_run_events events = {on_output, NULL, on_violation, on_end};
@@ -443,7 +381,7 @@ static int start_run(struct python *p, struct cella_err *err)
         struct exec_request request;
         p->packages_are_there |= json_array_size(packages) == 0;
         json_t *code = p->packages_are_there ? json_incref(json_object_get(call->arguments, "code"))
-                                             : code_for_packages(packages);
+                                             : packages_code(packages);
         json_t *document = json_pack("{s:s, s:o, s:o}", "runtime", p->context->runtime, "code", code,
                                      "limits", limits_of(call, true));
         json_t *network = json_object_get(call->arguments, "network");
@@ -484,16 +422,16 @@ static void go_on(struct python *p)
                 fail(p, &err);
 }
 
-/* ---- the scan that comes before everything ---- */
+/* ---- the scan and the image, which come before everything ---- */
 
 static struct exec_request code_request(const struct tool_call *call)
 {
         const char *code = tool_text(call, "code"), *session = tool_text(call, "session"),
-                   *context = tool_text(call, "context");
+                   *context = tool_text(call, "context"), *runtime = tool_text(call, "runtime");
         /* A context without a session has one of its own, unless the settings say which sandbox it has. */
         const bool settled = call->core->settings.scope != SCOPE_EXECUTION &&
                              (call->core->settings.scope != SCOPE_SESSION || call->caller.session[0]);
-        return (struct exec_request){.runtime = "python3",
+        return (struct exec_request){.runtime = runtime ? runtime : "python",
                                      .code = code,
                                      .code_len = strlen(code),
                                      .allowed_imports = json_object_get(call->arguments, "allowed_imports"),
@@ -510,9 +448,19 @@ static struct exec_request code_request(const struct tool_call *call)
                                      .lasting = true};
 }
 
-/* admitted: negative if the code was refused. */
-static void admitted(struct python *p, int r, struct cella_err *err)
+static void on_image(struct image_wait *wait, const struct imager_event *end, const struct cella_err *err,
+                     void *context);
+
+/* Finds the sandbox when the image of the runtime is there.  pulled: it was pulled for this call. */
+static void take_sandbox(struct python *p, bool pulled, struct cella_err *err)
 {
+        static const struct image_events events = {.on_end = on_image};
+        const struct tool_call *call = p->call;
+        int r = pulled || names_context(call)
+                        ? 1
+                        : exec_request_image(call->core, &call->caller, &p->code, &events, p, &p->image, err);
+        if (r == 0)
+                return;
         if (r < 0 || find_sandbox(p, err) < 0) {
                 fail(p, err);
                 return;
@@ -520,6 +468,28 @@ static void admitted(struct python *p, int r, struct cella_err *err)
         memcpy(p->sandbox_id, p->sandbox->id, sizeof p->sandbox_id);
         p->file = json_object_iter(json_object_get(p->call->arguments, "files"));
         go_on(p);
+}
+
+static void on_image(struct image_wait *wait, const struct imager_event *end, const struct cella_err *err,
+                     void *context)
+{
+        struct python *p = context;
+        struct cella_err problem = {0};
+        (void)wait, (void)end;
+        p->image = NULL;
+        if (err)
+                fail(p, err);
+        else
+                take_sandbox(p, true, &problem);
+}
+
+/* r: negative if the code was refused. */
+static void admitted(struct python *p, int r, struct cella_err *err)
+{
+        if (r < 0)
+                fail(p, err);
+        else
+                take_sandbox(p, false, err);
 }
 
 static void on_scanned(void *context, int r, struct cella_err *err)
@@ -536,7 +506,9 @@ static void on_scanned(void *context, int r, struct cella_err *err)
 static int admit(struct python *p, struct cella_err *err)
 {
         struct core *core = p->call->core;
-        int r = names_context(p->call) ? 0 : exec_request_choose(core, &p->call->caller, &p->code, err);
+        int r = exec_request_runtime(core, &p->code, true, err);
+        if (r == 0 && !names_context(p->call))
+                r = exec_request_choose(core, &p->call->caller, &p->code, err);
         if (r < 0)
                 return r;
         r = r > 0 ? scan_job_decide(core, &p->code, on_scanned, p, &p->scan, err)
