@@ -320,7 +320,7 @@ def bootstrap_imports_the_archive_of_mmdebstrap():
     same((steps[0], steps[-1], len(steps)), ("step 1 of 7: reading the lists of packages", "step 7 of 7: packing", 7), "steps", r)
     words = support.read("words").splitlines()
     same((words[0], words[1], words[-3:]), ("--variant=minbase", "--mode=root" if support.is_root() else "--mode=auto", ["bookworm", "-", "http://deb.debian.org/debian"]), "how it was called")
-    ensure("--include=ca-certificates,curl,python3,python3-matplotlib,python3-pandas,python3-requests" in words, f"packages: {words}")
+    ensure("--include=ca-certificates,curl,python3,python3-matplotlib,python3-numpy,python3-pandas,python3-pip,python3-requests" in words, f"packages: {words}")
     inspected = image("inspect", "data", "--json").json()
     same((inspected["source"], inspected["config"]["cmd"], inspected["config"]["entrypoint"], inspected["config"]["env"][0][:10]), ("bootstrap", ["bash"], [], "PATH=/usr/"), "the image")
     same(image("bootstrap", "small", "--debian", "trixie", "--packages", "", "--mirror", "https://deb.example/debian", env=env).rc, 0, "another one")
@@ -337,6 +337,93 @@ def bootstrap_imports_the_archive_of_mmdebstrap():
     same((process.returncode, support.read("trapped")), (130, "ended\n"), "after SIGINT")
     same(sorted(n for i in listed() for n in i), ["data", "small"], "images")
     same(left_over(), [], "what is under construction")
+
+
+# What each recipe is made of: release, packages, a part of the mirror.
+RECIPES = {
+    "data": ("bookworm", "ca-certificates,curl,python3,python3-matplotlib,python3-numpy,python3-pandas,python3-pip,python3-requests", "debian"),
+    "python3.10": ("jammy", "ca-certificates,python3,python3-pip", "ubuntu"),
+    "python3.11": ("bookworm", "ca-certificates,python3,python3-pip", "debian"),
+    "python3.12": ("noble", "ca-certificates,python3,python3-pip", "ubuntu"),
+    "python3.13": ("trixie", "ca-certificates,python3,python3-pip", "debian"),
+    "node18": ("bookworm", "ca-certificates,nodejs,npm", "debian"),
+    "node20": ("trixie", "ca-certificates,nodejs,npm", "debian"),
+    "go": ("trixie", "ca-certificates,golang-go", "debian"),
+    "rust": ("trixie", "ca-certificates,cargo,rustc", "debian"),
+    "ruby": ("trixie", "ca-certificates,ruby", "debian"),
+}
+
+
+@test
+def recipes_name_the_release_and_the_packages():
+    prepare(fake=False)
+    os.mkdir("bin")
+    support.write("bin/mmdebstrap", MMDEBSTRAP, 0o755)
+    with open("root.tar", "wb") as f:
+        f.write(root_tar(("bin/bash", 0o755, b"#!x\n")))
+    env = {**os.environ, "PATH": support.here("bin") + ":" + os.environ["PATH"]}
+    help_ = image("bootstrap", "--help").out
+    for name, (suite, packages, mirror) in RECIPES.items():
+        ensure(name in help_, f"{name} in the help: {help_}")
+        r = image("bootstrap", name, "--recipe", name, env=env)
+        same(r.rc, 0, f"exit status of {name}", r)
+        words = support.read("words").splitlines()
+        same((words[-3], f"--include={packages}" in words, mirror in words[-1], "--components=main,universe" in words), (suite, True, True, mirror == "ubuntu"), f"words of {name}: {words}")
+    same(image("bootstrap", "other", "--recipe", "ruby", "--mirror", "http://mirror.example/debian", env=env).rc, 0, "another mirror")
+    same(support.read("words").splitlines()[-3:], ["trixie", "-", "http://mirror.example/debian"], "words")
+    for wrong, *parts in ((["--recipe", "cobol"], "--recipe", "there is no 'cobol'", "python3.12"), (["--recipe", ""], "--recipe"), (["--recipe", "go", "--packages", "curl"], "--packages"),
+                          (["--recipe", "go", "--debian", "sid"], "--debian")):  # fmt: skip
+        refused(image("bootstrap", "bad", *wrong, env=env), 2, *parts)
+    ensure("bad" not in [n for i in listed() for n in i], "an image of a wrong command")
+
+
+def real_recipe(name):
+    """The state directory of an image that the recipe makes, or a skip."""
+    if not ALL:
+        raise support.Skip("a real Debian takes a minute: CELLA_TEST_ALL=1")
+    if not shutil.which("mmdebstrap"):
+        raise support.Skip("no mmdebstrap on this machine")
+    prepare(fake=False)
+    r = image("bootstrap", name, "--recipe", name, timeout=580, env={**os.environ, "PATH": os.environ["PATH"] + ":/usr/sbin:/sbin"})
+    same(r.rc, 0, "exit status", r)
+
+
+def runs(image_name, runtime, code, out):
+    r = cella(["run", "--image", image_name, "--memory", "2G", "--disk", "1G", "--processes", "256", "--timeout", "120s", runtime, "-c", code])
+    same((r.rc, r.out), (0, out), f"{runtime} in {image_name}", r)
+
+
+@test(timeout=720, users=("root",))
+def recipe_for_go_runs_go():
+    real_recipe("go")
+    runs("go", "go", 'package main\nimport "fmt"\nfunc main() { fmt.Println(6 * 7) }\n', "42\n")
+
+
+@test(timeout=720, users=("root",))
+def recipe_for_rust_runs_rust():
+    real_recipe("rust")
+    runs("rust", "rust", 'fn main() { println!("{}", 6 * 7); }\n', "42\n")
+
+
+@test(timeout=720, users=("root",))
+def recipe_for_ruby_runs_ruby():
+    real_recipe("ruby")
+    runs("ruby", "ruby", "puts 6 * 7", "42\n")
+
+
+@test(timeout=720, users=("root",))
+def recipe_for_data_has_the_libraries():
+    real_recipe("data")
+    runs("data", "python3", "import requests, pandas, numpy, matplotlib.pyplot; print(pandas.DataFrame({'a': numpy.arange(3)}).a.sum())", "3\n")
+    runs("data", "sh", "python3 -m pip --version >/dev/null && echo pip", "pip\n")
+
+
+@test(timeout=720, users=("root",))
+def recipes_for_versions_have_these_versions():
+    real_recipe("python3.13")
+    runs("python3.13", "python3.13", "import sys; print(*sys.version_info[:2])", "3 13\n")
+    real_recipe("node20")
+    runs("node20", "node20", "console.log(process.version.split('.')[0])", "v20\n")
 
 
 @test(timeout=300, users=("root",))

@@ -240,12 +240,34 @@ static int make(struct bootstrap *b, struct cella_err *err)
         return r < 0 ? r : image_link_verdict(&b->link, err);
 }
 
+/* Combines the recipe with the other options. */
+static int choose(const struct image_options *o, struct recipe *ret, struct cella_err *err)
+{
+        const struct recipe *recipe = recipe_find(o->recipe ? o->recipe : RECIPE_STANDARD);
+        if (!recipe) {
+                err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "--recipe: there is no '%.40s'", o->recipe);
+                return err_hint(err, RECIPE_NAMES "; other versions: cella image pull");
+        }
+        if (o->recipe && (o->debian || o->packages))
+                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "--recipe cannot be combined with %s",
+                               o->debian ? "--debian" : "--packages");
+        *ret = *recipe;
+        if (o->debian)
+                ret->suite = o->debian;
+        if (o->packages)
+                ret->packages = o->packages;
+        if (o->mirror)
+                ret->mirror = o->mirror;
+        return 0;
+}
+
 static int bootstrap(struct bootstrap *b, const struct image_options *o, const char *name,
                      struct cella_err *err)
 {
         char store[IMAGE_STORE_SIZE];
+        struct recipe recipe;
         int r = image_check_name(name, err);
-        if (r < 0 || (r = debian_init(&b->debian, o->debian, o->packages, o->mirror, err)) < 0 ||
+        if (r < 0 || (r = choose(o, &recipe, err)) < 0 || (r = debian_init(&b->debian, &recipe, err)) < 0 ||
             (r = image_link_store(o->state, store, err)) < 0)
                 return r;
         if ((r = start(b, store, name, err)) == 0)
@@ -278,9 +300,11 @@ static int bootstrap_main(const struct cli_command *self, int argc, char **argv)
 }
 
 static const struct cli_option options[] = {
+        {"recipe", "NAME", RECIPE_NAMES " (" RECIPE_STANDARD ")",
+         CLI_INTO(CLI_TEXT, struct image_options, recipe)},
         {"debian", "SUITE", "bookworm, trixie, ... (bookworm)",
          CLI_INTO(CLI_TEXT, struct image_options, debian)},
-        {"packages", "A,B,C", "what is in it, besides a minimal system (" DEBIAN_PACKAGES ")",
+        {"packages", "A,B,C", "what is in it, besides a minimal system, instead of a recipe",
          CLI_INTO(CLI_TEXT, struct image_options, packages)},
         {"mirror", "URL", "where packages come from (" DEBIAN_MIRROR ")",
          CLI_INTO(CLI_TEXT, struct image_options, mirror)},
@@ -292,7 +316,7 @@ const struct cli_command image_bootstrap = {
         .name = "image bootstrap",
         .usage = "NAME [OPTIONS]",
         .summary = "create a Debian image with mmdebstrap",
-        .text = "Without --packages it is an image for data analysis: Python with pandas, matplotlib and "
+        .text = "The recipe data is an image for data analysis: Python with pandas, numpy, matplotlib and "
                 "requests.\n"
                 "It needs root, or a user with subordinate uids.  Prints the id of the image.",
         .options = options,

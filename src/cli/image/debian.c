@@ -103,13 +103,19 @@ static void choose_environment(struct debian *d)
         d->env[n] = NULL;
 }
 
-int debian_init(struct debian *ret, const char *suite, const char *packages, const char *mirror,
-                struct cella_err *err)
+/* Returns OPTION=VALUE, which the caller frees. */
+static int make_option(const char *option, const char *value, char **ret, struct cella_err *err)
 {
-        struct debian d = {.suite = suite ? suite : DEBIAN_SUITE, .mirror = mirror ? mirror : DEBIAN_MIRROR};
+        return asprintf(ret, "%s=%s", option, value) < 0 ? err_set(err, CELLA_INTERNAL, -ENOMEM, "mmdebstrap")
+                                                         : 0;
+}
+
+int debian_init(struct debian *ret, const struct recipe *recipe, struct cella_err *err)
+{
+        struct debian d = {.suite = recipe->suite, .mirror = recipe->mirror};
+        const char *packages = recipe->packages;
         size_t n = 0;
         int r;
-        packages = packages ? packages : DEBIAN_PACKAGES;
         if ((r = check_suite(d.suite, err)) < 0 || (*packages && (r = check_packages(packages, err)) < 0) ||
             (r = check_mirror(d.mirror, err)) < 0)
                 return r;
@@ -117,16 +123,21 @@ int debian_init(struct debian *ret, const char *suite, const char *packages, con
                 err_say(err, CELLA_NOT_FOUND, -ENOENT, "mmdebstrap is not installed");
                 return err_hint(err, "apt-get install mmdebstrap");
         }
-        d.include = malloc(strlen(packages) + sizeof "--include=");
-        if (!d.include)
-                return err_set(err, CELLA_INTERNAL, -ENOMEM, "packages");
-        sprintf(d.include, "--include=%s", packages);
+        r = make_option("--include", packages, &d.include, err);
+        if (r == 0 && recipe->components)
+                r = make_option("--components", recipe->components, &d.components, err);
+        if (r < 0) {
+                debian_done(&d);
+                return r;
+        }
         choose_environment(&d);
         *ret = d;
         ret->argv[n++] = "mmdebstrap";
         ret->argv[n++] = "--variant=minbase";
         ret->argv[n++] = geteuid() == 0 ? "--mode=root" : "--mode=auto";
         ret->argv[n++] = "--format=tar";
+        if (ret->components)
+                ret->argv[n++] = ret->components;
         if (*packages)
                 ret->argv[n++] = ret->include;
         ret->argv[n++] = (char *)ret->suite;
@@ -139,7 +150,8 @@ int debian_init(struct debian *ret, const char *suite, const char *packages, con
 void debian_done(struct debian *d)
 {
         free(d->include);
-        d->include = NULL;
+        free(d->components);
+        d->include = d->components = NULL;
 }
 
 /* ---- its output ---- */
@@ -236,7 +248,8 @@ int debian_explain(const struct debian *d, int status, struct cella_err *err)
         if (d->no_key) {
                 err_say(err, CELLA_ENGINE_UNAVAILABLE, -ENOKEY, "the signatures of %.120s cannot be checked",
                         d->mirror);
-                return err_hint(err, "apt-get install debian-archive-keyring");
+                return err_hint(err, "apt-get install %s",
+                                strstr(d->mirror, "ubuntu") ? "ubuntu-keyring" : "debian-archive-keyring");
         }
         if (d->no_mode) {
                 err_say(err, CELLA_ISOLATION_UNAVAILABLE, -EPERM,

@@ -3,15 +3,12 @@
 #include <stddef.h>
 
 #include "cella.h"
-
-#define DEBIAN_SUITE "bookworm"
-#define DEBIAN_MIRROR "http://deb.debian.org/debian"
-#define DEBIAN_PACKAGES "ca-certificates,curl,python3,python3-matplotlib,python3-pandas,python3-requests"
+#include "cli/image/recipe.h"
 
 struct debian {
         char program[1024];
         char *argv[16], *env[16];
-        char *include; /* owned; the others are not */
+        char *include, *components; /* owned; the others are not */
         const char *suite, *mirror;
         char problem[200]; /* the first error that it reported */
         char package[80];  /* the package that does not exist */
@@ -20,10 +17,9 @@ struct debian {
         int step;
 };
 
-/* Finds the program and creates its command line.  Each argument may be NULL: the default above.  All are
- * checked: they do not begin with a dash, and no shell sees them. */
-int debian_init(struct debian *ret, const char *suite, const char *packages, const char *mirror,
-                struct cella_err *err);
+/* Finds the program and creates its command line, with strings of *recipe.  All are checked: they do not
+ * begin with a dash, and no shell sees them. */
+int debian_init(struct debian *ret, const struct recipe *recipe, struct cella_err *err);
 void debian_done(struct debian *debian);
 
 /* Parses a line of its standard error.  Returns the number of the step that begins with it, or 0. */

@@ -5,7 +5,7 @@
 #include "cli/image/progress.h"
 
 struct image_options {
-        const char *state, *platform, *debian, *packages, *mirror;
+        const char *state, *platform, *recipe, *debian, *packages, *mirror;
         bool insecure, json;
 };
 
