@@ -1,4 +1,4 @@
-/* engine/hint.h -- what a user can do about a run that a limit or a refusal ended. */
+/* engine/hint.h -- what a user can do about a run that failed. */
 #pragma once
 #include "engine/verdict.h"
 
@@ -7,3 +7,8 @@
  * the violations of the result are complete. */
 void hint_set(const struct verdict_facts *facts, const struct cella_limits *limits,
               struct cella_result *result);
+
+/* If there is no hint yet and the error of the code, such as its standard error, ends with a
+ * ModuleNotFoundError for a module of the image recipe `data`: sets result->hint, which names the recipe. */
+#define HINT_ERROR_END 1024 /* bytes at the end of the error that are read */
+void hint_of_module(const char *error, size_t len, struct cella_result *result);

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -48,6 +49,7 @@ void pump_out_init(struct pump_out *p, int from, enum cella_stream stream,
         p->command = command;
         p->live_max = SIZE_MAX;
         p->total = 0;
+        p->last_len = 0;
         p->pending = p->buffer;
         p->len = p->at = 0;
         p->rest = NULL;
@@ -102,10 +104,22 @@ static void write_some(struct pump_out *p)
         p->at += (size_t)done;
 }
 
+/* Adds n new bytes in the buffer to the end of the stream that is remembered. */
+static void remember(struct pump_out *p, size_t n)
+{
+        const size_t added = n < sizeof p->last ? n : sizeof p->last, room = sizeof p->last - added,
+                     kept = p->last_len < room ? p->last_len : room;
+        memmove(p->last, p->last + p->last_len - kept, kept);
+        memcpy(p->last + kept, p->buffer + n - added, added);
+        p->last_len = kept + added;
+}
+
 /* Decides what to do with n new bytes in the buffer. */
 static void take(struct pump_out *p, size_t n)
 {
         uint64_t before = p->total;
+        if (p->stream == CELLA_STDERR)
+                remember(p, n);
         p->total += n;
         if (p->to >= 0) {
                 size_t live = before >= p->live_max ? 0 : p->live_max - (size_t)before;

@@ -9,6 +9,7 @@
 
 #include "base/keep.h"
 #include "cella.h"
+#include "engine/hint.h"
 
 #define PUMP_BYTES 65536
 
@@ -27,7 +28,9 @@ struct pump_out {
         bool broken;         /* the reader of `to` is gone, or the callback asked to stop */
         const char *pending; /* bytes to write to `to`: pending[at] to pending[len - 1] */
         size_t len, at;
-        char *rest; /* the part of a limited stream that was held back, once it is known */
+        char *rest;                /* the part of a limited stream that was held back, once it is known */
+        char last[HINT_ERROR_END]; /* the last bytes of the stream */
+        size_t last_len;
         char buffer[PUMP_BYTES];
 };
 

@@ -315,6 +315,7 @@ static int fill_result(struct run *r, struct cella_result *result, struct cella_
         if (fill_violations(r, result) < 0)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "result");
         hint_set(&r->facts, &r->sandbox->limits, result);
+        hint_of_module(r->out[CELLA_STDERR].last, r->out[CELLA_STDERR].last_len, result);
         return id_make("exe_", result->id);
 }
 

@@ -267,3 +267,31 @@ def npm_needs_no_options_and_every_interpreter_finds_the_package():
                 d.restart()
         npm("-g cellatest")
         same(d.exec("sh", "ls ~/.local/lib/node_modules", session="n")["stdout"], "cellatest\n", "a global package")
+
+
+# What is missing.
+
+
+@test
+def a_missing_module_of_the_data_recipe_is_a_hint(d):
+    def missing(name):
+        return 'raise ModuleNotFoundError("No module named %r")' % name
+
+    def check(hint, where, module="pandas"):
+        ensure(hint and "cella image bootstrap data" in hint and f"pip install {module}'" in hint, f"the hint of {where}: {hint}")
+
+    check(d.exec("python3", missing("pandas"))["hint"], "an execution")
+    check(d.exec("sh", "python3 main.py", files={"main.py": missing("numpy.linalg")})["hint"], "a program of a shell", "numpy")
+    check(d.exec("python3", f"print('x' * 3000000)\n{missing('requests')}")["hint"], "much output", "requests")
+    check(tool(d, "execute_python", code=missing("matplotlib"))["hint"], "execute_python", "matplotlib")
+    r = mcp.Modern(d).tool("execute_python", code=missing("pandas"))
+    check(r["structuredContent"]["hint"], "MCP")
+    ensure("cella image bootstrap data" in r["content"][0]["text"], "the text for the model")
+    s = d.sandbox()
+    check(run(d, context(d, s), missing("pandas"))["hint"], "a context")
+    r = support.cella(["run", "--json", "python3", "-c", missing("pandas")])
+    check(r.json()["hint"], "cella run --json")
+    for code in (missing("mine"), missing("pandas_extra"), missing(""), "import json", "print('ModuleNotFoundError: No module named', repr('pandas'))",
+                 f"try:\n    {missing('pandas')}\nexcept ImportError:\n    raise SystemExit(3)"):  # fmt: skip
+        same(d.exec("python3", code)["hint"], None, f"the hint of {code}")
+        same(tool(d, "execute_python", code=code)["hint"], None, f"the hint of execute_python {code}")

@@ -5,6 +5,7 @@
 #include "core/about.h"
 #include "core/context/internal.h"
 #include "core/record.h"
+#include "engine/hint.h"
 #include "engine/result.h"
 
 struct audit_begin context_run_log(const struct context_run *run)
@@ -38,6 +39,7 @@ void context_run_conclude(struct context_run *run)
         memcpy(r->id, run->id, sizeof r->id);
         memcpy(r->sandbox, run->sandbox_id, sizeof r->sandbox);
         observer_conclude(&run->observer, &run->facts, &run->limits);
+        hint_of_module(run->error, run->error_len, r);
         for (int i = 0; i < 2; i++) {
                 const bool truncated = !run->streamed && keep_truncated(&run->keep[i]);
                 verdict_take_output(r, (enum cella_stream)i, &run->keep[i], run->total[i], truncated);

@@ -11,6 +11,7 @@
 #include "core/record.h"
 #include "core/request/scan_job.h"
 #include "engine/files.h"
+#include "engine/hint.h"
 
 #define EARLY_US 5000 /* older counters say nothing about the end */
 
@@ -108,8 +109,11 @@ static void finish(struct execution *ex)
         }
         scan_job_cancel(ex->scan);
         ex->scan = NULL;
-        if (!ex->failure.kind)
+        if (!ex->failure.kind) {
                 observer_conclude(&ex->observer, &ex->facts, &ex->limits);
+                hint_of_module(ex->result.output[CELLA_STDERR], ex->result.output_len[CELLA_STDERR],
+                               &ex->result);
+        }
         observer_leave(&ex->observer);
         execution_set_phase(ex, EXECUTION_DONE);
         ex->process.ended = true;

@@ -77,7 +77,7 @@ const struct field *result_fields(void)
                  .help = "What the sandbox refused."},
                 {"isolation", FIELD_OBJECT, FIELD_REQUIRED, .fields = isolation},
                 {"hint", FIELD_STRING, FIELD_REQUIRED | FIELD_NULLABLE,
-                 .help = "If a limit or a refusal ended it: which one, and what raises it."},
+                 .help = "What would help, if it failed: what raises a limit, or provides a module."},
                 {"cost", FIELD_NUMBER, FIELD_REQUIRED},
                 {0}};
         return fields;
