@@ -136,8 +136,9 @@ def prepare(argc, envc, head, chdir=os.chdir, environ=os.environ, decode=os.fsde
 def installed():
     # The modules of the template that do not belong to the standard library, by the first part of their names.
     places = tuple(path + "/" for path in sys.modules["site"].getsitepackages()) if "site" in sys.modules else ()
-    return {name.partition(".")[0] for name, m in sys.modules.items()
-            if str(getattr(m, "__file__", None)).startswith(places)}  # fmt: skip
+    # Not getattr(): a module may import others when it is asked for an attribute.
+    files = [(name, getattr(m, "__dict__", {}).get("__file__")) for name, m in list(sys.modules.items())]
+    return {name.partition(".")[0] for name, file in files if str(file).startswith(places)}
 
 
 def find_packages(isdir=os.path.isdir, listdir=os.listdir):
