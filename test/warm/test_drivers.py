@@ -294,6 +294,23 @@ def python_awaits_at_the_top():
 
 
 @test
+def python_finds_packages_that_are_installed_later():
+    with tempfile.TemporaryDirectory() as home, Context("python", env={"HOME": home}) as c:
+        place = pathlib.Path(c.run("import site, sys\nprint(site.USER_SITE)").stdout.strip())
+        assert place.is_relative_to(home) and c.run("import mine").error["name"] == "ModuleNotFoundError", place
+        place.mkdir(parents=True)
+        (place / "mine.py").write_text("x = 42\n")
+        (place / "also").mkdir()
+        (place / "also" / "second.py").write_text("y = 43\n")
+        (place / "also.pth").write_text("also\n")
+        check(c, [("import mine, second\nmine.x, second.y", "(42, 43)"), ("sys.path.remove(site.USER_SITE)", None), ("site.USER_SITE in sys.path", "False")])
+    with tempfile.TemporaryDirectory() as home, Context("python", env={"HOME": home}) as c:
+        os.makedirs(c.run("import site, sys\nprint(site.USER_SITE)").stdout.strip())
+        fresh = subprocess.run([*PROGRAMS["python"], "import sys; print(sys.path)"], env={**ENVIRONMENT, "HOME": home}, capture_output=True, text=True, check=True)
+        check(c, [("sys.path", fresh.stdout.strip())])
+
+
+@test
 def python_errors_are_data_and_text():
     with Context("python") as c:
         run = c.run("def f(a):\n    return 1 / a  # here\n\nf(0)")
