@@ -206,8 +206,7 @@ struct cella_result {
         bool files_truncated; /* there were more files than listed */
         struct cella_violation *violations;
         size_t n_violations;
-        char hint[200]; /* what would help: what raises the limit that ended the run, or provides a module; or
-                           "" */
+        char hint[200]; /* if a limit or a refusal ended the run: which one, and what raises it; else "" */
 };
 
 /* The isolation between the code and the host.  `cella doctor` lists the names of the layers. */

@@ -22,8 +22,9 @@ static const char *const clean_environment[] = {
 };
 
 /* pip refuses to install anything where the distribution has marked its Python as its own (PEP 668).  In a
- * sandbox /usr is read-only and cannot be damaged; pip then installs into HOME.  Both programs would look for
- * a newer version of themselves after each command, which costs time and is a refused connection. */
+ * sandbox /usr is read-only and cannot be damaged; pip then installs into HOME.  Code that is not isolated
+ * does not get these variables.  Both programs would look for a newer version of themselves after each
+ * command, which costs time and is a refused connection. */
 static const char *const package_environment[] = {
         "PIP_BREAK_SYSTEM_PACKAGES=1",
         "PIP_DISABLE_PIP_VERSION_CHECK=1",
@@ -166,7 +167,8 @@ static int add_clean_environment(struct command_form *b, const struct command_pl
         const char *const *const lists[] = {home, user, clean_environment, package_environment};
         int r = 0;
         for (size_t i = 0; i < ARRAY_LEN(lists) && r == 0; i++)
-                r = add_unless_overridden(b, lists[i], command->env, false, err);
+                if (lists[i] != package_environment || !place->direct)
+                        r = add_unless_overridden(b, lists[i], command->env, false, err);
         return r;
 }
 
