@@ -389,7 +389,7 @@ def real_recipe(name):
 
 
 def runs(image_name, runtime, code, out):
-    r = cella(["run", "--image", image_name, "--memory", "2G", "--disk", "1G", "--processes", "256", "--timeout", "120s", runtime, "-c", code])
+    r = cella(["run", "--image", image_name, "--memory", "2G", "--disk", "1G", "--processes", "256", "--timeout", "240s", runtime, "-c", code], timeout=300)
     same((r.rc, r.out), (0, out), f"{runtime} in {image_name}", r)
 
 

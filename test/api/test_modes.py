@@ -93,6 +93,8 @@ def the_reported_isolation_is_the_actual_one(d):
             same(len({uid, *others}), 21, "different uids", others)
         ensure(uid not in (0, 1000) if is_root() else uid == os.getuid(), f"it runs as {uid}")
         same(int(r["stdout"].split()[-1]), len(os.listdir("/etc")), "the host's files")
+        # pip must not change the packages of the machine.
+        same(run(d, "import os; print(os.environ.get('PIP_BREAK_SYSTEM_PACKAGES'))")["stdout"], "None\n", "pip's variable")
     r = run(d, "print(open('/etc/shadow').read())")
     same((r["exit_code"], "Permission" in r["stderr"]), (1, True), "root's files")
     with open(os.path.join(support.home, "mine"), "w") as f:

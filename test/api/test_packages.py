@@ -291,6 +291,8 @@ def a_missing_module_of_the_data_recipe_is_a_hint(d):
     check(run(d, context(d, s), missing("pandas"))["hint"], "a context")
     r = support.cella(["run", "--json", "python3", "-c", missing("pandas")])
     check(r.json()["hint"], "cella run --json")
+    r = support.cella(["run", "python3", "-c", missing("pandas")])
+    same((r.rc, "cella: hint: pandas is not installed" in r.err), (1, True), "cella run", r)
     for code in (missing("mine"), missing("pandas_extra"), missing(""), "import json", "print('ModuleNotFoundError: No module named', repr('pandas'))",
                  f"try:\n    {missing('pandas')}\nexcept ImportError:\n    raise SystemExit(3)"):  # fmt: skip
         same(d.exec("python3", code)["hint"], None, f"the hint of {code}")
