@@ -78,6 +78,9 @@ struct core {
         struct list pools;    /* struct pool */
         struct list used_images; /* struct used_image: cache of images in the store */
         unsigned n_used_images;
+        unsigned n_packages;
+        struct list packages; /* see package_cache.h */
+        uint64_t packages_bytes;
         int64_t images_stamp; /* state of the store at that time */
         struct list queue;    /* struct queue_key: those with waiting requests */
         unsigned cores;       /* of this machine */

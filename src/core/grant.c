@@ -166,6 +166,8 @@ static const struct rule rules[] = {
         {"images.insecure_registries", DOWN},
         {"images.credentials", FIXED}, /* otherwise a key could send the secret anywhere */
         {"images.max_bytes", FIXED},
+        {"packages.index", FIXED},
+        {"packages.cache_bytes", FIXED},
         {"docker", FIXED},
         {"cluster", FIXED},
 };

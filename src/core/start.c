@@ -13,6 +13,7 @@
 #include "core/execution/execution.h"
 #include "core/image/images.h"
 #include "core/image/used_image.h"
+#include "core/package_cache.h"
 #include "core/pool/pool.h"
 #include "core/sandbox/queue.h"
 #include "core/sandbox/sandbox.h"
@@ -70,7 +71,9 @@ static const struct core_hooks hooks = {on_sandbox_gone, pools_give_way, executi
 
 static void on_cleanup(uv_timer_t *timer)
 {
-        sandbox_cleanup(timer->data, true);
+        struct core *core = timer->data;
+        sandbox_cleanup(core, true);
+        package_cache_trim(core, core->settings.packages_cache_bytes);
 }
 
 /* libuv calls the newest handle first, so the server's own one, which sends the answers, runs before this. */
@@ -159,6 +162,7 @@ int core_configure(struct core *core, json_t *document, struct cella_err *err)
         if (other_docker)
                 docker_configure(core->docker);
         images_configure(core);
+        package_cache_trim(core, settings.packages_cache_bytes);
         if ((r = pools_configure(core, err)) < 0)
                 return r;
         uv_timer_start(&core->cleanup, on_cleanup, settings.cleanup_interval_ms,
@@ -208,6 +212,7 @@ static void set_up(struct core *core, const struct core_options *options)
         list_init(&core->used_images);
         list_init(&core->settling);
         list_init(&core->scan_jobs);
+        list_init(&core->packages);
         uv_prepare_init(core->loop, &core->settle);
         uv_timer_init(core->loop, &core->cleanup);
         uv_timer_init(core->loop, &core->tick);
@@ -265,6 +270,7 @@ struct core *core_free(struct core *core)
         keeper_link_free(core->keeper);
         core->egress = egress_free(core->egress);
         used_images_done(core);
+        package_cache_trim(core, 0);
         settings_done(&core->settings);
         uv_timer_stop(&core->cleanup);
         uv_timer_stop(&core->tick);

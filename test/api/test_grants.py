@@ -274,6 +274,7 @@ CHANGES = {
     "images.pull": (["never"], {}), "images.registries": ([[]], {("docker.io", "evil.example"): OWNER}),
     "images.insecure_registries": ([], {("docker.io",): OWNER}), "images.credentials": ([], {"{\"evil.example\": \"{{secret:s}}\"}": OWNER}),
     "images.max_bytes": ([], {1 << 40: OWNER}),
+    "packages.index": ([], {"https://evil.example/simple": OWNER}), "packages.cache_bytes": ([], {1 << 40: OWNER}),
     "docker.socket": ([], {"/run/other.sock": OWNER}), "docker.runtime": ([], {"runc": OWNER}), "docker.transport": ([], {"attach": OWNER}),
     "cluster": ([None], {}),
 }  # fmt: skip

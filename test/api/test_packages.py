@@ -16,7 +16,7 @@ import mcp
 import support
 from daemon import Daemon
 from internet import Internet
-from support import Skip, ensure, same, test
+from support import Skip, ensure, same, test, until
 from test_contexts import context, ok, run, text
 from test_pools import configure, full
 
@@ -203,6 +203,108 @@ def packages_of_a_tool_call_are_installed_once_and_remembered():
         seen_everywhere(d, "s")
         r = mcp.Modern(d).tool("execute_python", code=code, session="m", packages=["cellatest"], files=CONFIG)
         same((r.get("isError", False), r["structuredContent"]["results"][0]["data"]), (False, "42"), "through MCP")
+
+
+# The cache: each test names the index in the settings, because sessions with their own configuration of pip do not use the cache.
+
+CACHED = {**ROOM, "packages": {"index": INDEX}}
+CODE = "import cellatest; cellatest.answer"
+
+
+def fetched(net):
+    """The archives that were downloaded since the last call."""
+    paths = [e["target"] for e in net.seen("http") if e["target"].endswith(".whl")]
+    net.forget()
+    return [path.rpartition("/")[2] for path in paths]
+
+
+def hold(d, packages=("cellatest",), code=CODE, **more):
+    return value(tool(d, "execute_python", code=code, packages=list(packages), **more))
+
+
+@test(users=("root",), timeout=120)
+def packages_are_fetched_once_for_all_sessions_of_a_key():
+    need_pip()
+    with Internet() as net, Daemon(CACHED) as d:
+        put_simple(net)
+        put_compiled(net)
+        wheel = "cellatest-1.0-py3-none-any.whl"
+        same(hold(d, session="a"), "42", "the first session")
+        same(fetched(net), [wheel], "downloads")
+        for session in ("b", "c", None):
+            same(hold(d, **({"session": session} if session else {})), "42", f"session {session}")
+        same(net.seen("http"), [], "requests of later sessions")
+        seen_everywhere(d, "b")
+        until(lambda: all(s["session"] for s in d.get("/v1/sandboxes")["sandboxes"]))  # the one that fetched them is gone
+        # Another set has an entry of its own; the order of its packages does not matter.
+        same(hold(d, ["cellatest", "cellafast"], session="d"), "42", "another set")
+        same(sorted(fetched(net))[-1], wheel, "it is fetched")
+        same(hold(d, ["cellafast", "cellatest"], "import cellafast; cellafast.answer()", session="e"), "42", "the compiled package")
+        same(net.seen("http"), [], "requests for the same set")
+        # Nothing of the cache is left in the sandbox.
+        same(d.exec("sh", "ls -A /tmp; ls", session="e")["stdout"], "", "files")
+        for name in ("one", "two"):
+            key = d.new_key(name, capabilities=["sandbox.exec"], tier="standard")["key"]
+            r = d.ok("POST", "/v1/tools/execute_python", {"code": CODE, "packages": ["cellatest"], "session": "a"}, key=key, timeout=55)
+            same((value(r), fetched(net)), ("42", [wheel]), f"key {name} has a cache of its own")
+
+
+@test(users=("root",), timeout=120)
+def a_session_cannot_change_what_others_install():
+    need_pip()
+    with Internet() as net, Daemon(CACHED) as d:
+        put_simple(net)
+        # A file in the place where archives are unpacked: the packages are installed without the cache.
+        d.exec("sh", "echo > /tmp/.cella-packages", session="a")
+        same(hold(d, session="a"), "42", "the session itself")
+        # The installed package is changed after that.
+        d.exec("sh", "find ~/.local -name cellatest.py -exec sh -c 'echo answer = 13 > $0' {} \\;", session="a")
+        same(d.exec("python3", "import cellatest; print(cellatest.answer)", session="a")["stdout"], "13\n", "in the session")
+        net.forget()
+        same((hold(d, session="b"), net.seen("http")), ("42", []), "another session")
+        # A session with its own index gets its packages from there, and not from the cache.
+        put_wheel(net, "cellatest", "1.0", {"cellatest.py": "answer = 43\n"})
+        same((hold(d, session="own", files=CONFIG), fetched(net)), ("43", ["cellatest-1.0-py3-none-any.whl"]), "a session with its own index")
+        same((hold(d, session="c"), net.seen("http")), ("42", []), "and not into the cache")
+
+
+@test(users=("root",), timeout=120)
+def the_cache_of_packages_is_bounded_and_can_be_turned_off():
+    need_pip()
+    with Internet() as net, Daemon(CACHED) as d:
+        put_simple(net)
+        put_wheel(net, "cellabig", "1.0", {"cellabig.py": "answer = 42\n", "cellabig.bin": os.urandom(200000)})
+        big = (["cellabig"], "import cellabig; cellabig.answer")
+        d.ok("PATCH", "/v1/settings", {"packages": {"cache_bytes": 100000}})
+        for session in ("a", "b"):
+            same(hold(d, *big, session=session), "42", "a package larger than the cache")
+            ensure("cellabig-1.0-py3-none-any.whl" in fetched(net), "it is fetched each time")
+        hold(d, session="a")
+        net.forget()
+        same((hold(d, session="b"), net.seen("http")), ("42", []), "a small one is kept")
+        d.ok("PATCH", "/v1/settings", {"packages": {"cache_bytes": 0}})
+        for session in ("c", "d"):
+            same((hold(d, session=session), fetched(net)), ("42", ["cellatest-1.0-py3-none-any.whl"]), "without a cache")
+        d.ok("PATCH", "/v1/settings", {"packages": {"cache_bytes": 1 << 30}})
+        same((hold(d, session="e"), fetched(net)), ("42", ["cellatest-1.0-py3-none-any.whl"]), "nothing was kept")
+        for wrong in ("ftp://x/y", "x", "", "http://a b", 1, ["http://x"]):
+            d.refused("invalid_request", "PATCH", "/v1/settings", {"packages": {"index": wrong}}, "packages.index")
+        for wrong in (-1, "1G", [], 1.5):
+            d.refused("invalid_request", "PATCH", "/v1/settings", {"packages": {"cache_bytes": wrong}}, "packages.cache_bytes")
+        # No room for a second sandbox: it is installed without the cache.
+        key = d.new_key("small", capabilities=["sandbox.exec"], tier="standard", sandboxes_max=1)["key"]
+        r = d.ok("POST", "/v1/tools/execute_python", {"code": CODE, "packages": ["cellatest"], "session": "s"}, key=key, timeout=55)
+        same((value(r), len(fetched(net))), ("42", 1), "one sandbox only")
+
+
+@test(users=("root",), timeout=120)
+def a_session_without_a_network_gets_nothing_from_the_cache():
+    need_pip()
+    with Internet() as net, Daemon(CACHED) as d:
+        put_simple(net)
+        same(hold(d, session="a"), "42", "with a network")
+        d.ok("PATCH", "/v1/settings", {"network": {"tier": "restricted"}})
+        d.refused("invalid_request", "POST", "/v1/tools/execute_python", {"code": CODE, "packages": ["cellatest"], "session": "b"}, "could not be installed", timeout=55)
 
 
 @test(users=("root",), timeout=120)

@@ -195,6 +195,34 @@ static const struct field docker_fields[] = {
          .help = "how Cella talks to containers: socket, attach (for runtimes without sockets), or auto"},
         {0}};
 
+/* It becomes an argument of pip. */
+static int check_index(const json_t *value, const char *path, struct cella_err *err)
+{
+        const char *text = json_string_value(value);
+        bool plain = text && (!strncmp(text, "https://", 8) || !strncmp(text, "http://", 7));
+        for (const char *c = text; plain && *c; c++)
+                plain = *c > ' ' && *c < 127;
+        return plain || !text ? 0
+                              : err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                                        "%s must be an address, like https://pypi.example/simple", path);
+}
+
+static const struct field packages_fields[] = {
+        {.name = "index",
+         .type = FIELD_STRING,
+         .flags = FIELD_NULLABLE | FIELD_NO_NUL,
+         .min = 1,
+         .max = 500,
+         .standard = "null",
+         .check = check_index,
+         .help = "the index from which execute_python installs packages; null: that of pip"},
+        {.name = "cache_bytes",
+         .type = FIELD_INTEGER,
+         .max = (int64_t)1 << 50,
+         .standard = "1073741824",
+         .help = "maximum disk space of packages that are kept for other sessions of the same key; 0: none"},
+        {0}};
+
 /* Makes the fields from the table of limits. */
 static void make_limits(struct field fields[32])
 {
@@ -315,6 +343,10 @@ static struct field all_fields[] = {
         {.name = "audit", .type = FIELD_OBJECT, .fields = audit_fields, .help = "the log of executions"},
         {.name = "mcp", .type = FIELD_OBJECT, .fields = mcp_fields, .help = "tools through MCP"},
         {.name = "images", .type = FIELD_OBJECT, .help = "where images come from"},
+        {.name = "packages",
+         .type = FIELD_OBJECT,
+         .fields = packages_fields,
+         .help = "packages that execute_python installs"},
         {.name = "docker", .type = FIELD_OBJECT, .fields = docker_fields, .help = "the second engine"},
         {.name = "cluster",
          .type = FIELD_ANY,
@@ -424,6 +456,8 @@ int settings_from(json_t *document, struct settings *ret, struct cella_err *err)
         s.queue_max = (uint32_t)number(sandboxes, "queue_max");
         s.spare = (uint32_t)number(sandboxes, "spare");
         s.workspace_keep_ms = number(sandboxes, "workspace_keep_ms");
+        s.packages_cache_bytes = number(json_object_get(document, "packages"), "cache_bytes");
+        s.packages_index = text(json_object_get(document, "packages"), "index");
         s.audit_keep_days = (uint32_t)number(audit, "keep_days");
         s.audit_keep_bytes = number(audit, "keep_bytes");
         s.audit_keep_output = json_is_true(json_object_get(audit, "keep_output"));

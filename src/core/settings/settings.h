@@ -34,6 +34,8 @@ struct settings {
         uint64_t idle_timeout_ms, cleanup_interval_ms, queue_timeout_ms, workspace_keep_ms;
         uint32_t queue_max;
         uint32_t spare;
+        uint64_t packages_cache_bytes;
+        const char *packages_index; /* NULL: that of pip */
         uint32_t audit_keep_days;
         uint64_t audit_keep_bytes;
         bool audit_keep_output;

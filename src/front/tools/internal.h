@@ -5,6 +5,8 @@
 #include "front/tools/tools.h"
 #include "wire/init.h"
 
+struct context;
+
 struct tool_call {
         const struct tool *tool;
         struct tool_options options;
@@ -77,10 +79,25 @@ extern const struct field package_item;
                         "and "                                                                               \
                         "shell commands find them, too."                                                     \
         }
-/* Returns the code that installs those that are missing; NULL: no memory. */
-json_t *packages_code(json_t *packages);
+/* Returns Python code for one step (install.c); NULL: no memory.  index: NULL: that of pip.  wheels: the
+ * directory for archives of packages. */
+json_t *packages_code(json_t *packages, const char *step, const char *index, const char *wheels);
 /* Sets err from the result of that code if it failed. */
 void packages_explain(const struct cella_result *result, struct cella_err *err);
+
+/* ---- install.c: installs the packages of a call into the sandbox of its context ---- */
+struct install;
+/* done is called once, later: err NULL: they are installed. */
+int install_begin(struct tool_call *call, const struct context *context,
+                  void (*done)(void *who, const struct cella_err *err), void *who, struct install **ret,
+                  struct cella_err *err);
+void install_cancel(struct install *install);
+
+/* ---- python.c: for install.c ---- */
+/* Returns the limits of a run; with_timeout: also its timeout. */
+json_t *python_limits(const struct tool_call *call, bool with_timeout);
+/* Finds a context of the caller. */
+struct context *python_context(const struct tool_call *call, const char *id);
 
 /* ---- target.c: selects the sandbox of a call ---- */
 #define TARGET_FIELDS                                                                                        \

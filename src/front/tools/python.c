@@ -110,6 +110,7 @@ struct python {
         char *content; /* content of the file that is being written */
         struct context *context;
         bool starting;
+        struct install *install; /* installs the packages */
         bool packages_are_there;
         bool written; /* files, since the last tick */
         struct context_run *run;
@@ -151,6 +152,8 @@ static void cancel(struct tool_call *call)
                 bytes_cancel(p->put);
         if (p->starting)
                 context_let_be(p->context);
+        if (p->install)
+                install_cancel(p->install);
         if (p->run) {
                 context_run_release(p->run);
                 context_run_cancel(p->run);
@@ -160,16 +163,16 @@ static void cancel(struct tool_call *call)
 
 /* ---- the sandbox ---- */
 
-static json_t *limits_of(const struct tool_call *call, bool timeout_too)
+json_t *python_limits(const struct tool_call *call, bool with_timeout)
 {
         const json_t *timeout = json_object_get(call->arguments, "timeout_ms");
         json_t *limits = run_limits(call);
-        if (timeout && timeout_too)
+        if (timeout && with_timeout)
                 json_object_set(limits, "timeout_ms", (json_t *)timeout);
         return limits;
 }
 
-static struct context *find_by_id(const struct tool_call *call, const char *id)
+struct context *python_context(const struct tool_call *call, const char *id)
 {
         list_each (at, &call->core->sandboxes, other) {
                 const struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
@@ -183,7 +186,7 @@ static struct context *find_by_id(const struct tool_call *call, const char *id)
 
 static int find_context_by_id(struct python *p, const char *id, struct cella_err *err)
 {
-        p->context = find_by_id(p->call, id);
+        p->context = python_context(p->call, id);
         if (!p->context) {
                 err_say(err, CELLA_NOT_FOUND, -ENOENT, "no context '%.60s'", id);
                 return err_hint(err, "any other name creates a new one");
@@ -207,7 +210,7 @@ static int find_sandbox(struct python *p, struct cella_err *err)
         p->own_sandbox = p->code.scope == SCOPE_EXECUTION;
         p->own_context = !tool_text(call, "context");
         struct exec_request request = p->code; /* borrows its contents */
-        json_t *limits = limits_of(call, p->own_sandbox);
+        json_t *limits = python_limits(call, p->own_sandbox);
         request.limits = limits;
         int r = limits ? schema_check(limits_bare_fields(), limits, "limits", err)
                        : err_set(err, CELLA_INTERNAL, -ENOMEM, "limits");
@@ -351,39 +354,36 @@ static void finish(struct python *p, const struct context_run *run)
         tool_result_done(&result);
 }
 
-static void packages_failed(struct python *p, const struct context_run *run)
-{
-        struct cella_err err = {0};
-        packages_explain(&run->result, &err);
-        fail(p, &err);
-}
-
 static void on_end(struct context_run *run, void *caller)
 {
         struct python *p = caller;
         p->run = NULL;
-        if (p->packages_are_there) {
-                finish(p, run);
-        } else if (run->result.status == CELLA_EXITED && run->result.exit_code == 0) {
-                p->packages_are_there = p->written = true;
+        finish(p, run);
+}
+
+static void on_installed(void *who, const struct cella_err *err)
+{
+        struct python *p = who;
+        struct cella_err gone = {0};
+        p->install = NULL;
+        p->packages_are_there = p->written = true;
+        p->context = python_context(p->call, p->context_id);
+        if (!err && !p->context)
+                err_say(&gone, CELLA_NOT_FOUND, -ENOENT, "the context %s was removed", p->context_id);
+        if (err || gone.kind)
+                fail(p, err ? err : &gone);
+        else
                 go_on(p);
-        } else {
-                packages_failed(p, run);
-        }
 }
 
 static int start_run(struct python *p, struct cella_err *err)
 {
         static const struct context_run_events events = {on_output, NULL, on_violation, on_end};
-        static const struct context_run_events silent = {.on_end = on_end};
         const struct tool_call *call = p->call;
-        json_t *packages = json_object_get(call->arguments, "packages");
+        json_t *code = json_incref(json_object_get(call->arguments, "code"));
         struct exec_request request;
-        p->packages_are_there |= json_array_size(packages) == 0;
-        json_t *code = p->packages_are_there ? json_incref(json_object_get(call->arguments, "code"))
-                                             : packages_code(packages);
         json_t *document = json_pack("{s:s, s:o, s:o}", "runtime", p->context->runtime, "code", code,
-                                     "limits", limits_of(call, true));
+                                     "limits", python_limits(call, true));
         json_t *network = json_object_get(call->arguments, "network");
         if (document && network) /* it must be that of the sandbox */
                 json_object_set(document, "network", network);
@@ -391,16 +391,13 @@ static int start_run(struct python *p, struct cella_err *err)
                          : err_set(err, CELLA_INTERNAL, -ENOMEM, "run");
         if (r < 0)
                 return r;
-        request.scanned = p->code.scanned || !p->packages_are_there; /* the code for packages is our own */
-        if (p->packages_are_there) {
-                request.report = TAKE(p->code.report);
-                request.direct = p->code.direct;
-                request.list_files = request.rich = true;
-                memcpy(request.reason, p->code.reason, sizeof request.reason);
-                exec_request_take_note(&request, p->context->home);
-        }
-        r = context_run_new(p->context, &call->caller, &request, false,
-                            p->packages_are_there ? &events : &silent, p, &p->run, err);
+        request.scanned = p->code.scanned;
+        request.report = TAKE(p->code.report);
+        request.direct = p->code.direct;
+        request.list_files = request.rich = true;
+        memcpy(request.reason, p->code.reason, sizeof request.reason);
+        exec_request_take_note(&request, p->context->home);
+        r = context_run_new(p->context, &call->caller, &request, false, &events, p, &p->run, err);
         p->call->logged = r < 0; /* by context_run_new() */
         return r;
 }
@@ -416,6 +413,9 @@ static void go_on(struct python *p)
                 r = tick_wait(p->call->core->loop, on_tick, p, &p->tick, &err);
         else if (!p->context_id[0])
                 r = start_context(p, &err);
+        else if (!p->packages_are_there &&
+                 json_array_size(json_object_get(p->call->arguments, "packages")) > 0)
+                r = install_begin(p->call, p->context, on_installed, p, &p->install, &err);
         else
                 r = start_run(p, &err);
         if (r < 0)
