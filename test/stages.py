@@ -149,8 +149,8 @@ STAGES = [
     Stage("layers", "fast", 900, 1, [["tools/check-layers"]], QUIET),
     Stage("unit", "fast", 900, 499, units("build"), QUIET, skips=HOST),
     Stage("harness", "fast", 900, 36, [[PYTHON, "test/harness/test_harness.py", "@only"]], QUIET, skips=()),
-    Stage("drivers", "fast", 900, 32, [[PYTHON, "test/warm/test_drivers.py", "@only"]], QUIET, skips=("no pandas", "no matplotlib")),
-    Stage("api", "fast", 1800, 704, suite("test/api/run.py", "--user", "root", "-j", "2")),
+    Stage("drivers", "fast", 900, 33, [[PYTHON, "test/warm/test_drivers.py", "@only"]], QUIET, skips=("no pandas", "no matplotlib")),
+    Stage("api", "fast", 1800, 721, suite("test/api/run.py", "--user", "root", "-j", "2")),
     web("web", "fast", 900),
     Stage("egress", "fast", 900, 101, suite("test/egress/run.py", "-j", "2")),
     Stage("images", "fast", 900, 114, suite("test/image/run.py", "-j", "2"), packages=ARCHIVES),
@@ -161,9 +161,9 @@ STAGES = [
     Stage("init-user", "fast", 900, 75, init("test/as-user"), skips=USER),
     Stage("example", "fast", 900, 1, [["build/test/example"]]),
     # ---- full: ./dev test --full, with the fast ones at most 40 minutes ----
-    Stage("asan-api", "full", 1500, 580, suite("test/api/run.py", "--user", "root", "--slack", "3", "-j", "2", build="build-asan"), BOXES, 1, ("build-asan",),
+    Stage("asan-api", "full", 1500, 597, suite("test/api/run.py", "--user", "root", "--slack", "3", "-j", "2", build="build-asan"), BOXES, 1, ("build-asan",),
           environment=ASAN),
-    Stage("api-user", "full", 1200, 534, suite("test/api/run.py", "--user", "user", "-j", "2")),
+    Stage("api-user", "full", 1200, 538, suite("test/api/run.py", "--user", "user", "-j", "2")),
     # What the API suite leaves out unless CELLA_TEST_ALL is set.
     Stage("api-slow", "full", 900, 5, [[PYTHON, "test/api/run.py", "--cella", "build/src/cella", *words] for words in (
         ("--file", "test_runtimes_real"), ("--only", "bootstrap_of_a_real_debian"), ("--only", "an_upload_that_drips_is_ended"),
@@ -197,6 +197,9 @@ STAGES = [
     # Each allocation fails in turn; of a test that makes many, a few.
     Stage("torture", "full", 900, 220, [["tools/torture", "build-asan", "build-torture", "--tries", "6", "--seconds", "1"]], QUIET, 2, ("build-asan",)),
     # ---- nightly: ./dev test --nightly, at most 150 minutes; each is a part that can be run by itself ----
+    # Images of real packages: some hundred megabytes each.
+    Stage("recipes", "nightly", 3600, 6, [[PYTHON, "test/api/run.py", "--cella", "build/src/cella", "--user", "root", "--file", "test_image_cli", "--only", "recipe"]],
+          packages=DEBIAN, environment=ALL),
     Stage("lint-deep", "nightly", 2400, 1, [["./dev", "lint", "--deep"]], QUIET, 2, packages=LINT),
     build("valgrind", "nightly", "valgrind"),
     *(valgrind_kernel(part, 6) for part in range(1, 7)),
@@ -222,7 +225,7 @@ STAGES = [
     covered("init", 900, 75, init(build="build-coverage"), skips=SLOW),
     covered("keeper", 900, 45, keeper(build="build-coverage"), skips=SLOW),
     covered("kernel", 1500, 880, suite("test/run.py", "--slack", "3", "-j", "2", build="build-coverage"), ALONE),
-    covered("api", 2400, 580, suite("test/api/run.py", "--user", "root", "--slack", "3", "-j", "2", build="build-coverage")),
+    covered("api", 2400, 597, suite("test/api/run.py", "--user", "root", "--slack", "3", "-j", "2", build="build-coverage")),
     covered("images", 900, 114, suite("test/image/run.py", "--slack", "3", "-j", "2", build="build-coverage"), packages=ARCHIVES),
     covered("registries", 900, 55, [[PYTHON, "test/image/registry.py", "--image", "build-coverage/src/cella-image", "--user", "root", "@only"]],
             packages=REGISTRIES, skips=()),

@@ -149,4 +149,10 @@ MUTANTS = [
            "said && false;", "api:a_session_survives_changed_settings"),
     Mutant("cella mcp mounts other directories", "src/keeper/process/workspace.c", "return !strcmp(path, p->only);", "return true;",
            "api:a_directory_of_the_host_is_the_workspace"),
+    Mutant("keys share packages", "src/front/tools/install.c", "i->call->caller.key, image ? image->id", "\"\", image ? image->id",
+           "api:packages_are_fetched_once_for_all_sessions_of_a_key"),
+    Mutant("packages of a session's own index come from the cache", "src/front/tools/packages.c", "print('own' if own else 'missing')",
+           "print('missing')", "api:a_session_cannot_change_what_others_install"),
+    Mutant("pip may change the packages of the machine", "src/engine/command.c", "package_environment || !place->direct",
+           "package_environment || true", "api:the_reported_isolation_is_the_actual_one"),
 ]  # fmt: skip
