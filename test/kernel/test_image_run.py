@@ -39,7 +39,10 @@ def an_image_without_a_command_says_so():
 def environment_is_the_images_then_the_callers():
     Image(config={"env": ["PATH=/bin", "A=image", "B=image", "EMPTY="]}).done()
     r = expect(run("--image", "tiny", "--env", "B=mine", "--", "env"))
-    same(sorted(r.out.splitlines()), ["A=image", "B=mine", "EMPTY=", "HOME=/root", "PATH=/bin"], "the environment", r)
+    installers = ["PIP_BREAK_SYSTEM_PACKAGES=1", "PIP_DISABLE_PIP_VERSION_CHECK=1", "npm_config_update_notifier=false"]
+    same(sorted(r.out.splitlines()), ["A=image", "B=mine", "EMPTY=", "HOME=/root", "PATH=/bin", *installers], "the environment", r)
+    r = expect(run("--image", "tiny", "--env", "PIP_BREAK_SYSTEM_PACKAGES=0", "--", "sh", "-c", "echo $PIP_BREAK_SYSTEM_PACKAGES"))
+    same(r.out, "0\n", "a variable that the caller sets", r)
 
 
 @test(unwrapped=True)
@@ -81,7 +84,7 @@ def the_walls_are_those_of_the_host_image():
 @test(unwrapped=True)
 def devices_are_six_and_proc_is_an_allow_list_and_read_only():
     image = Image().done()
-    same(sh(image, "ls /dev").split(), "fd full null random shm stderr stdin stdout tty urandom zero".split(), "/dev")
+    same(sh(image, "ls /dev").split(), "fd full null ptmx pts random shm stderr stdin stdout tty urandom zero".split(), "/dev")
     hidden = "for n in keys timer_list kallsyms irq bus locks pressure sys/kernel/random/boot_id; do [ ! -e /proc/$n ] || echo $n; done"
     same(sh(image, hidden), "", "what is not hidden")
     same(sh(image, "cat /proc/sys/kernel/hostname /proc/sys/kernel/ostype"), "sandbox\nLinux\n", "settings")
@@ -251,9 +254,9 @@ def an_unknown_image_is_not_found():
 @test(unwrapped=True)
 def programs_that_the_image_lacks_are_named():
     Image(config={"entrypoint": ["/bin/nothing"]}).done()
-    refused(run("--image", "tiny", "--", "bash"), 125, "command not found: bash")
+    refused(run("--image", "tiny", "--", "bash"), 127, "command not found: bash")
     refused(run("--image", "tiny", "python3", "-c", "1"), 125, "runtime not found: python3")
-    refused(run("--image", "tiny"), 125, "command not found: /bin/nothing")
+    refused(run("--image", "tiny"), 127, "command not found: /bin/nothing")
 
 
 @test(unwrapped=True)
