@@ -36,7 +36,7 @@ static uint64_t column_of(const char *text, const char *group, const char *name)
 {
         const size_t len = strlen(name);
         const char *names = line_of(text, group), *values = names ? strchr(names, '\n') : NULL;
-        if (!values++ || strncmp(values, group, strlen(group)) != 0)
+        if (!values || strncmp(++values, group, strlen(group)) != 0)
                 return 0;
         for (; *names && *names != '\n'; names++, values++) {
                 if (!strncmp(names, name, len) && (names[len] == ' ' || names[len] == '\n'))
