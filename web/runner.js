@@ -60,7 +60,7 @@ export class Runner {
         if (fresh) {
             on.phase("sandbox");
             const made = await api("/v1/sandboxes", {...options, onTime: (ms) => { times.sandbox = ms; },
-                body: {image, ttl_ms: TTL_MS, metadata: {for: "web page"}}});
+                body: {image, ttl_ms: TTL_MS, persistent: false, metadata: {for: "web page"}}});
             this.box = {id: made.id, image, contexts: {}};
         }
         const box = this.box;

@@ -68,6 +68,7 @@ struct core {
         struct cella_err no_secrets;     /* reason why secrets are not available */
         char directory[KEEPER_PATH_MAX]; /* of the state */
         char store[KEEPER_PATH_MAX];     /* of the images, see image/store/store.h */
+        bool volumes; /* persistent workspaces have a disk limit: keeper/process/volume.h */
         struct settings settings;
         struct list sandboxes;  /* struct core_sandbox */
         struct list executions; /* struct execution: the active ones */

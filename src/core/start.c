@@ -196,6 +196,7 @@ static void set_up(struct core *core, const struct core_options *options)
         core->state = options->state;
         core->secrets = options->secrets;
         core->no_secrets = options->no_secrets;
+        core->volumes = options->volumes;
         core->started_us = clock_us();
         const long cores = sysconf(_SC_NPROCESSORS_ONLN);
         core->cores = cores < 1 ? 1 : (unsigned)cores;

@@ -13,6 +13,7 @@ struct core_options {
         struct cella_err no_secrets;  /* the reason */
         const char *directory;
         const char *store; /* of images; NULL: inside `directory` */
+        bool volumes;      /* see struct core */
         json_t *settings;  /* taken; must have been checked */
         void (*on_keeper_lost)(void *userdata, const char *why);
         void (*on_keeper_event)(void *userdata, uint32_t type); /* KEEPER_STOP, KEEPER_RELOAD */

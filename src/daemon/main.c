@@ -34,6 +34,7 @@ struct arguments {
         const char *session, *agent;
         uint64_t listeners, owner;
         uint64_t stdio;      /* 1: after the listeners there is a socket with an MCP client */
+        uint64_t volumes;    /* 1: the keeper has volumes */
         uint64_t credential; /* 1: and then the descriptor of the key for the secrets, see secret/key.h */
 };
 
@@ -87,6 +88,8 @@ static int parse_arguments(int argc, char **argv, struct arguments *ret, struct 
                         r = parse_count(value, &ret->listeners);
                 else if (!strcmp(name, "--stdio"))
                         r = parse_count(value, &ret->stdio);
+                else if (!strcmp(name, "--volumes"))
+                        r = parse_count(value, &ret->volumes);
                 else if (!strcmp(name, "--credential"))
                         r = parse_count(value, &ret->credential);
                 else if (!strcmp(name, "--user-uid"))
@@ -287,6 +290,7 @@ static int start_box(struct server *s, struct cella_err *err)
                 .no_secrets = no_secrets,
                 .directory = s->arguments.state,
                 .store = s->arguments.images,
+                .volumes = s->arguments.volumes != 0,
                 .settings = settings,
                 .on_keeper_lost = on_keeper_lost,
                 .on_keeper_event = on_keeper_event,

@@ -248,11 +248,11 @@ def a_body_without_end_is_refused():
 def create_prints_the_id():
     r, requests = against(
         answer({"id": SBX, "state": "running"}, 201), "create", "--ttl", "1h", "--idle", "10m", "--workspace", "ro",
-        "--agent", "bob", "--metadata", "k=v=w", "--metadata", "e=", "--memory", "256M", "--cpus", "0.5")
+        "--in-memory", "--agent", "bob", "--metadata", "k=v=w", "--metadata", "e=", "--memory", "256M", "--cpus", "0.5")
     expect(r, out=SBX + "\n")
     same((requests[0].method, requests[0].path), ("POST", "/v1/sandboxes"), "request")
     same(requests[0].json(), {
-        "ttl_ms": 3600000, "idle_timeout_ms": 600000, "workspace": "ro", "agent": "bob",
+        "ttl_ms": 3600000, "idle_timeout_ms": 600000, "persistent": False, "workspace": "ro", "agent": "bob",
         "metadata": {"k": "v=w", "e": ""}, "limits": {"memory_bytes": 268435456, "cpus": 0.5}}, "body")
 
 

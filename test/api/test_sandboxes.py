@@ -14,7 +14,7 @@ from support import ensure, is_root, same, test, until
 
 FIELDS = {
     "id", "state", "image", "scope", "session", "agent", "key", "created", "expires", "idle_timeout_ms", "ttl_ms",
-    "metadata", "limits", "network", "workspace", "executions", "processes", "isolation",
+    "metadata", "limits", "network", "workspace", "persistent", "executions", "processes", "isolation",
 }  # fmt: skip
 
 
@@ -49,6 +49,7 @@ def bad_sandboxes_are_refused(d):
                         ({"idle_timeout_ms": -1}, ["idle_timeout_ms"]), ({"metadata": {"a": 1}}, ["metadata.a"]),
                         ({"metadata": []}, ["metadata"]), ({"limits": {"memory_bytes": "1G"}}, ["limits.memory_bytes"]),
                         ({"limits": {"speed": 1}}, ["speed"]), ({"image": 7}, ["image"]), ({"workspace": "yes"}, ["workspace"]),
+                        ({"persistent": 1}, ["persistent"]), ({"persistent": "no"}, ["persistent"]), ({"persistent": None}, ["persistent"]),
                         ({"session": "s"}, ["session"]), ({"runtime": "sh"}, ["runtime"])):  # fmt: skip
         d.refused("invalid_request", "POST", "/v1/sandboxes", body, parts)
     for id_ in ("sbx_aaaaaaaaaaaaaaaaaaaa", "x", "..", "%2e%2e", "sbx_" + "a" * 300, "%00", "%ff"):
@@ -489,7 +490,7 @@ def a_read_only_workspace_is_never_made(d):
 def persistent_workspaces_survive_restarts_and_crashes(d):
     d.exec("sh", "mkdir -p a/b; echo one > a/b/file; ln -s a/b/file link", session="s")
     id_ = d.exec("sh", "true", session="s")["sandbox"]
-    lost = d.sandbox()
+    lost = d.sandbox(persistent=False)
     d.restart()
     same([(s["id"], s["state"], s["session"]) for s in d.get("/v1/sandboxes")["sandboxes"]], [(id_, "stopped", "s")], "sandboxes")
     d.refused("not_found", "GET", f"/v1/sandboxes/{lost}")

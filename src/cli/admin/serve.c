@@ -140,7 +140,7 @@ static int open_credential(struct serve *s, struct cella_err *err)
         return 0;
 }
 
-static pid_t start_server(struct serve *s, int socket, int *ret_pidfd, struct cella_err *err)
+static pid_t start_server(struct serve *s, int socket, bool volumes, int *ret_pidfd, struct cella_err *err)
 {
         char listeners[16], uid[16];
         char *argv[28];
@@ -165,6 +165,8 @@ static pid_t start_server(struct serve *s, int socket, int *ret_pidfd, struct ce
                 argv[n++] = "--session", argv[n++] = (char *)s->options.session;
         if (s->options.agent)
                 argv[n++] = "--agent", argv[n++] = (char *)s->options.agent;
+        if (volumes)
+                argv[n++] = "--volumes", argv[n++] = "1";
         if (s->credential >= 0)
                 argv[n++] = "--credential", argv[n++] = "1";
         argv[n++] = "--user-uid", argv[n++] = uid;
@@ -235,7 +237,8 @@ static int keep(struct serve *s, struct cella_err *err)
         prepare_process();
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
                 return err_set(err, CELLA_INTERNAL, -errno, "cannot make a socket");
-        pid_t server = start_server(s, pair[1], &pidfd, err);
+        AUTO(sys_close) int volumes = open_volumes(s);
+        pid_t server = start_server(s, pair[1], volumes >= 0, &pidfd, err);
         sys_close(pair[1]);
         if (s->credential >= 0)
                 sys_close(TAKE_FD(s->credential));
@@ -245,7 +248,6 @@ static int keep(struct serve *s, struct cella_err *err)
                 sys_close(pair[0]);
                 return server;
         }
-        AUTO(sys_close) int volumes = open_volumes(s);
         const struct keeper_setup setup = {
                 .socket = pair[0],
                 .volumes = volumes,

@@ -14,14 +14,16 @@ struct create_options {
         uint64_t ttl_ms, idle_ms;
         struct cli_list metadata;
         struct cella_options limits;
-        bool json;
+        bool in_memory, json;
 };
 
 static const struct cli_option options[] = {
         {"ttl", "TIME", "remove the sandbox after this time",
          CLI_INTO(CLI_TIME, struct create_options, ttl_ms)},
-        {"idle", "TIME", "remove the sandbox when nothing ran in it for this time",
+        {"idle", "TIME", "remove the sandbox (with --ttl: stop it) when nothing ran in it for this time",
          CLI_INTO(CLI_TIME, struct create_options, idle_ms)},
+        {"in-memory", NULL, "keep the files of the sandbox in memory only",
+         CLI_INTO(CLI_FLAG, struct create_options, in_memory)},
         {"workspace", "none|ro|rw", "mount the agent's directory at /workspace: not, read-only or writable",
          CLI_INTO(CLI_TEXT, struct create_options, workspace)},
         {"agent", "NAME", "the agent that --workspace refers to",
@@ -62,6 +64,8 @@ static int put_body(struct api_body *body, const struct create_options *o, struc
                 json_put_number(&body->j, "ttl_ms", o->ttl_ms);
         if (o->idle_ms)
                 json_put_number(&body->j, "idle_timeout_ms", o->idle_ms);
+        if (o->in_memory)
+                json_put_bool(&body->j, "persistent", false);
         if (o->workspace)
                 json_put_string(&body->j, "workspace", o->workspace);
         if (o->agent)

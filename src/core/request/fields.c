@@ -241,7 +241,13 @@ const struct field *sandbox_fields(void)
                 WORKSPACE_FIELD,
                 NAME_FIELD("agent", "the agent that uses the sandbox"),
                 AGE_FIELD("ttl_ms", "the sandbox is ended this long after its creation"),
-                AGE_FIELD("idle_timeout_ms", "the sandbox is ended when nothing was run in it for this long"),
+                AGE_FIELD("idle_timeout_ms", "after this long without use the sandbox is stopped if it has a "
+                                             "ttl_ms, otherwise removed"),
+                {.name = "persistent",
+                 .type = FIELD_BOOLEAN,
+                 .help = "its workspace, limits and metadata survive a restart of the daemon; false: its "
+                         "files "
+                         "are in memory only"},
                 {.name = "metadata",
                  .type = FIELD_MAP,
                  .item = &argument,

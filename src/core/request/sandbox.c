@@ -211,7 +211,28 @@ int exec_request_limits(const struct exec_request *r, const struct core_sandbox 
         return 0;
 }
 
-/* runtime: leases a sandbox of its pool; NULL: makes one. */
+/* Decides whether a created sandbox survives the daemon: by default, where all requested limits hold then,
+ * too. */
+static int choose_persistence(const struct core *core, const json_t *asked, struct sandbox_spec *spec,
+                              struct cella_err *err)
+{
+        const bool native = spec->engine == ENGINE_NATIVE;
+        const bool limited =
+                spec->workspace != WORKSPACE_NONE || core->volumes || !(spec->required & CELLA_LIMIT_DISK);
+        spec->persistent = asked ? json_is_true(asked) : native && limited;
+        if (spec->persistent && !native)
+                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                               "persistent must be false with engine '%s'", engine_words[spec->engine]);
+        if (spec->persistent && !limited) {
+                err_say(err, CELLA_ISOLATION_UNAVAILABLE, -ENOTSUP,
+                        "volume: the limit on disk of a persistent sandbox cannot be enforced here");
+                return err_hint(err, "leave out persistent or limits.disk_bytes; or run the daemon as root, "
+                                     "with loop devices and mke2fs");
+        }
+        return 0;
+}
+
+/* runtime: leases a sandbox of its pool, which is not persistent; NULL: makes one. */
 static int add_or_lease(struct core *core, const struct caller *caller, const json_t *document,
                         const char *runtime, struct core_sandbox **ret, struct cella_err *err)
 {
@@ -234,6 +255,8 @@ static int add_or_lease(struct core *core, const struct caller *caller, const js
                 e = find_image(core, json_string_value(json_object_get(document, "image")), false,
                                engine_from(json_string_value(json_object_get(document, "engine"))), &spec,
                                err);
+        if (e == 0 && !runtime)
+                e = choose_persistence(core, json_object_get(document, "persistent"), &spec, err);
         if (e == 0)
                 e = runtime ? pool_lease(core, &spec, runtime, ret, err) : sandbox_add(core, &spec, ret, err);
         used_image_unref(spec.image);

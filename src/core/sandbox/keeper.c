@@ -59,7 +59,7 @@ static int fill_image(struct core_sandbox *sb, struct keeper_make *make, struct 
                 make->pulls = sb->image->pulls;
                 return 0;
         }
-        if (sb->directory[0]) {
+        if (sb->persistent) {
                 struct used_image *now;
                 int r = used_image_find(sb->core, sb->image_name, &now, err);
                 if (r < 0)

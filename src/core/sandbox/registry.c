@@ -15,18 +15,22 @@ static void copy_text(char *to, size_t size, const char *from)
 
 static json_t *remembered(const struct core_sandbox *sb)
 {
-        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:s, s:I, s:I, s:I, s:o, s:i}", "image",
-                         sb->image_name, "key", sb->key, "scope", scope_words[sb->scope], "session",
-                         sb->session, "agent", sb->agent, "limits", limits_to_json(&sb->limits), "workspace",
-                         workspace_words[sb->workspace], "created_ms", (json_int_t)sb->created_ms, "used_ms",
-                         (json_int_t)(core_now_ms() - (clock_us() - sb->used_us) / 1000), "key_sandboxes_max",
-                         (json_int_t)sb->place.key_max, "network", network_to_state(&sb->network), "chosen",
-                         (int)sb->chosen);
+        return json_pack(
+                "{s:s, s:s, s:s, s:s, s:s, s:o, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:O, s:o, s:i}",
+                "image", sb->image_name, "key", sb->key, "scope", scope_words[sb->scope], "session",
+                sb->session, "agent", sb->agent, "limits", limits_to_json(&sb->limits), "required",
+                (json_int_t)sb->required, "workspace", workspace_words[sb->workspace], "created_ms",
+                (json_int_t)sb->created_ms, "used_ms",
+                (json_int_t)(core_now_ms() - (clock_us() - sb->used_us) / 1000), "ttl_ms",
+                (json_int_t)sb->ttl_ms, "expires_ms", (json_int_t)sb->expires_ms, "idle_timeout_ms",
+                (json_int_t)sb->idle_timeout_ms, "key_sandboxes_max", (json_int_t)sb->place.key_max,
+                "metadata", sb->metadata, "network", network_to_state(&sb->network), "chosen",
+                (int)sb->chosen);
 }
 
 int sandbox_remember(const struct core_sandbox *sb, struct cella_err *err)
 {
-        json_t *about = sb->directory[0] ? remembered(sb) : NULL;
+        json_t *about = sb->persistent ? remembered(sb) : NULL;
         int r = about ? state_sandbox_put(sb->core->state, sb->id, about, err) : 0;
         json_decref(about);
         return r;
@@ -67,10 +71,12 @@ int sandbox_add(struct core *core, const struct sandbox_spec *spec, struct core_
         sb->expires_ms = spec->ttl_ms ? sb->created_ms + (int64_t)spec->ttl_ms : 0;
         sb->metadata = spec->metadata ? json_incref(spec->metadata) : json_object();
         /* Sandboxes of longer scopes keep their files, unless these are the agent's own. */
-        if (spec->scope != SCOPE_EXECUTION && spec->workspace == WORKSPACE_NONE &&
-            spec->engine == ENGINE_NATIVE)
+        const bool of_scope = spec->scope != SCOPE_EXECUTION && spec->workspace == WORKSPACE_NONE &&
+                              spec->engine == ENGINE_NATIVE;
+        sb->persistent = of_scope || spec->persistent;
+        if (sb->persistent && spec->workspace == WORKSPACE_NONE)
                 copy_text(sb->directory, sizeof sb->directory, sb->id);
-        if ((r = sandbox_remember(sb, err)) < 0) {
+        if (of_scope && (r = sandbox_remember(sb, err)) < 0) {
                 json_decref(sb->metadata);
                 network_done(&sb->network);
                 used_image_unref(sb->image);
@@ -180,16 +186,31 @@ bool sandbox_reclaimable(const struct core_sandbox *sb)
                list_empty(&sb->tasks) && !sb->removing && !sb->frozen;
 }
 
-/* Ends an idle sandbox.  The next use of its scope starts it again if it has persistent files. */
+/* Whether an idle sandbox is only stopped.  One that a client created without a ttl is removed: it has no
+ * other end. */
+static bool outlives_idleness(const struct core_sandbox *sb)
+{
+        return sb->persistent && (sb->scope != SCOPE_EXECUTION || sb->expires_ms);
+}
+
+/* Ends an idle sandbox.  Its next use starts it again if it outlives idleness. */
 void sandbox_reclaim(struct core_sandbox *sb)
 {
         struct cella_err err = {0};
-        if (sb->directory[0]) {
+        if (outlives_idleness(sb)) {
                 sandbox_remember(sb, &err);
                 sandbox_stop(sb);
         } else {
                 sandbox_remove(sb);
         }
+}
+
+/* Whether a stopped sandbox was unused for so long that its files are removed, too. */
+static bool is_forgotten(const struct core_sandbox *sb, int64_t now)
+{
+        if (sb->scope != SCOPE_EXECUTION)
+                return now - sb->used_us > (int64_t)sb->core->settings.workspace_keep_ms * 1000;
+        return !outlives_idleness(sb) && is_idle(sb, now);
 }
 
 static void cleanup_one(struct core_sandbox *sb, int64_t now)
@@ -198,8 +219,8 @@ static void cleanup_one(struct core_sandbox *sb, int64_t now)
                 return;
         if (sb->expires_ms && core_now_ms() >= sb->expires_ms) {
                 sandbox_remove(sb);
-        } else if (sb->state == SANDBOX_STOPPED && sb->directory[0]) {
-                if (now - sb->used_us > (int64_t)sb->core->settings.workspace_keep_ms * 1000)
+        } else if (sb->state == SANDBOX_STOPPED && sb->persistent) {
+                if (is_forgotten(sb, now))
                         sandbox_remove(sb);
         } else if ((sb->state == SANDBOX_RUNNING || sb->state == SANDBOX_PAUSED) && is_idle(sb, now)) {
                 sandbox_reclaim(sb);
@@ -222,6 +243,26 @@ static const char *text(const json_t *about, const char *name)
         return t ? t : "";
 }
 
+static int64_t integer(const json_t *about, const char *name)
+{
+        return json_integer_value(json_object_get(about, name));
+}
+
+/* Rows of earlier versions have no times, metadata and required limits. */
+static void restore_life(struct core_sandbox *sb, const json_t *about)
+{
+        json_t *metadata = json_object_get(about, "metadata");
+        sb->metadata = json_is_object(metadata) ? json_incref(metadata) : json_object();
+        sb->created_ms = integer(about, "created_ms");
+        sb->ttl_ms = (uint64_t)integer(about, "ttl_ms");
+        sb->expires_ms = integer(about, "expires_ms");
+        sb->idle_timeout_ms = (uint64_t)integer(about, "idle_timeout_ms");
+        sb->required = (uint32_t)integer(about, "required");
+        /* The idle time of a created sandbox begins again: it could not be used while there was no daemon. */
+        int64_t unused_ms = sb->scope == SCOPE_EXECUTION ? 0 : core_now_ms() - integer(about, "used_ms");
+        sb->used_us = clock_us() - (unused_ms > 0 ? unused_ms : 0) * 1000;
+}
+
 static void restore(struct core *core, const json_t *about)
 {
         struct core_sandbox *sb = sandbox_alloc(core);
@@ -231,22 +272,21 @@ static void restore(struct core *core, const json_t *about)
                 free(sb);
                 return;
         }
-        sb->metadata = json_object();
+        sb->persistent = true;
         copy_text(sb->id, sizeof sb->id, text(about, "id"));
-        copy_text(sb->directory, sizeof sb->directory, text(about, "id"));
+        if (workspace == WORKSPACE_NONE)
+                copy_text(sb->directory, sizeof sb->directory, sb->id);
         copy_text(sb->image_name, sizeof sb->image_name,
                   text(about, "image")[0] ? text(about, "image") : IMAGE_HOST);
         copy_text(sb->key, sizeof sb->key, text(about, "key"));
         copy_text(sb->session, sizeof sb->session, text(about, "session"));
         copy_text(sb->agent, sizeof sb->agent, text(about, "agent"));
-        sb->place.key_max = (uint32_t)json_integer_value(json_object_get(about, "key_sandboxes_max"));
+        sb->place.key_max = (uint32_t)integer(about, "key_sandboxes_max");
         sb->scope = (enum sandbox_scope)scope;
         sb->workspace = (enum workspace_access)workspace;
         const json_t *chosen = json_object_get(about, "chosen"); /* absent: saved by an older version */
         sb->chosen = chosen ? (unsigned)json_integer_value(chosen) : ~0u;
-        sb->created_ms = json_integer_value(json_object_get(about, "created_ms"));
-        int64_t unused_ms = core_now_ms() - json_integer_value(json_object_get(about, "used_ms"));
-        sb->used_us = clock_us() - (unused_ms > 0 ? unused_ms : 0) * 1000;
+        restore_life(sb, about);
         cella_limits_default(&sb->limits);
         limits_overlay(json_object_get(about, "limits"), &sb->limits, NULL);
         network_from_state(json_object_get(about, "network"), &sb->network);
@@ -309,8 +349,8 @@ json_t *sandbox_to_json(const struct core_sandbox *sb)
                 [SANDBOX_DEAD] = "running",    [SANDBOX_ENDING] = "stopped"};
         uint64_t idle = sb->idle_timeout_ms ? sb->idle_timeout_ms : sb->core->settings.idle_timeout_ms;
         json_t *o = json_pack(
-                "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:O, s:o, s:o, s:s, s:I, s:I}", "id",
-                sb->id, "state", states[sb->state], "image", sb->image_name, "scope",
+                "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:O, s:o, s:o, s:s, s:b, s:I, s:I}",
+                "id", sb->id, "state", states[sb->state], "image", sb->image_name, "scope",
                 sb->scope == SCOPE_EXECUTION ? json_null() : json_string(scope_words[sb->scope]), "session",
                 text_or_null(sb->session), "agent", text_or_null(sb->agent), "key", text_or_null(sb->key),
                 "created", core_time(sb->created_ms), "expires",
@@ -318,8 +358,8 @@ json_t *sandbox_to_json(const struct core_sandbox *sb)
                 "ttl_ms", sb->ttl_ms ? json_integer((json_int_t)sb->ttl_ms) : json_null(), "metadata",
                 sb->metadata, "limits", limits_to_json(&sb->limits), "network",
                 network_to_json(&sb->core->settings, &sb->network), "workspace",
-                workspace_words[sb->workspace], "executions", (json_int_t)sb->executions, "processes",
-                (json_int_t)sandbox_processes_running(sb));
+                workspace_words[sb->workspace], "persistent", sb->persistent, "executions",
+                (json_int_t)sb->executions, "processes", (json_int_t)sandbox_processes_running(sb));
         if (o && sandbox_alive(sb))
                 json_object_set_new(o, "isolation", isolation_to_json(sb->walls, sb->missing));
         return o;

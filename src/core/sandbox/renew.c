@@ -79,8 +79,10 @@ int sandbox_follow_settings(struct core_sandbox *sb, const struct sandbox_spec *
         }
         if (workspace) {
                 sb->workspace = spec->workspace;
-                if (spec->workspace == WORKSPACE_NONE)
+                if (spec->workspace == WORKSPACE_NONE) {
                         snprintf(sb->directory, sizeof sb->directory, "%s", sb->id);
+                        sb->persistent = true;
+                }
         }
         set_note(sb, image, workspace);
         if (sandbox_alive(sb)) {

@@ -74,10 +74,10 @@ static void sandbox_free(struct core_sandbox *sb)
 static void forget(struct core_sandbox *sb)
 {
         struct cella_err err = {0};
-        if (sb->directory[0]) {
+        if (sb->persistent)
                 state_sandbox_remove(sb->core->state, sb->id, &err);
+        if (sb->directory[0])
                 workspace_remove(sb->core, sb->directory);
-        }
         sandbox_free(sb);
 }
 
@@ -131,7 +131,7 @@ static void on_ended(void *context, const union keeper_packet *packet, int fd)
         sb->handle = 0;
         set_state(sb, SANDBOX_STOPPED);
         /* Its private files are gone, so it must not be started again. */
-        if (!sb->directory[0] && (!sb->renewing || list_empty(&sb->tasks)))
+        if (!sb->persistent && (!sb->renewing || list_empty(&sb->tasks)))
                 sb->removing = true;
         if (sb->removing) {
                 struct cella_err err = {0};
@@ -378,7 +378,7 @@ static void on_refused(struct place *place, const struct cella_err *err)
         lose_tasks(sb, err);
         if (sb->one_shot)
                 sandbox_free(sb);
-        else if (!sb->directory[0])
+        else if (!sb->persistent || sb->removing)
                 forget(sb);
 }
 

@@ -75,6 +75,7 @@ struct sandbox_spec {
         uint64_t ttl_ms;          /* 0: none */
         uint64_t idle_timeout_ms; /* 0: as in the settings */
         json_t *metadata;         /* borrowed; NULL: none */
+        bool persistent;          /* created by a client: survives the daemon, see struct core_sandbox */
 };
 
 struct core_sandbox {
@@ -86,6 +87,7 @@ struct core_sandbox {
         enum sandbox_state state;
         enum sandbox_scope scope;
         bool one_shot, direct;
+        bool persistent; /* it can be saved and started again: its files outlive its processes */
         enum engine_choice engine;
         bool engine_lost; /* the engine has ended: see sandbox_engine_lost() */
         char session[129], agent[129];
@@ -138,7 +140,8 @@ struct core_sandbox {
 
 /* Allocates an empty sandbox; for registry.c. */
 struct core_sandbox *sandbox_alloc(struct core *core);
-/* Makes a new sandbox in state STOPPED; the first task starts it. */
+/* Makes a new sandbox in state STOPPED; the first task starts it.  Saves it if it belongs to a scope; a
+ * client that creates one saves it with sandbox_remember() when it is ready. */
 int sandbox_add(struct core *core, const struct sandbox_spec *spec, struct core_sandbox **ret,
                 struct cella_err *err);
 /* Makes a sandbox like another one_shot one, for the same caller. */
@@ -208,7 +211,7 @@ void sandbox_cleanup(struct core *core, bool all);
 bool sandbox_has_workspace(const struct core *core, const char *directory);
 /* Restores the saved sandboxes in state STOPPED. */
 int sandbox_restore_all(struct core *core, struct cella_err *err);
-/* Saves what is needed to restore it; nothing for one without a persistent workspace. */
+/* Saves what is needed to restore it; nothing for one that is not persistent. */
 int sandbox_remember(const struct core_sandbox *sandbox, struct cella_err *err);
 json_t *sandbox_to_json(const struct core_sandbox *sandbox);
 json_t *isolation_to_json(uint32_t walls, uint32_t missing);

@@ -14,13 +14,20 @@ struct making {
         struct call *call;
 };
 
+/* From now on the client knows the sandbox, so it survives the daemon. */
 static void making_ready(struct task *task)
 {
         struct making *m = list_entry(task, struct making, task);
-        json_t *body = sandbox_to_json(task->sandbox);
+        struct core_sandbox *sb = task->sandbox;
+        struct cella_err err = {0};
         http_on_gone(m->call->request, NULL, NULL);
         sandbox_detach(task);
-        api_reply(m->call, 201, body);
+        if (sandbox_remember(sb, &err) < 0) {
+                sandbox_remove(sb);
+                api_reply_err(m->call, &err);
+        } else {
+                api_reply(m->call, 201, sandbox_to_json(sb));
+        }
         free(m);
 }
 
@@ -28,6 +35,7 @@ static void making_lost(struct task *task, struct core_sandbox *sb, const struct
 {
         struct making *m = list_entry(task, struct making, task);
         struct cella_err gone = {0};
+        sb->removing = true; /* it is not kept for a later try: no client knows its id */
         http_on_gone(m->call->request, NULL, NULL);
         err_say(&gone, CELLA_NOT_FOUND, -ENOENT, "the sandbox %s has ended", sb->id);
         api_reply_err(m->call, err ? err : &gone);
@@ -319,13 +327,19 @@ void rest_sandbox_keepalive(struct call *call, json_t *body)
 {
         struct core_sandbox *sb = api_sandbox(call);
         const json_t *ttl = json_object_get(body, "ttl_ms");
+        struct cella_err err = {0};
+        int r = 0;
         if (sb) {
                 sandbox_touch(sb);
                 if (ttl) {
                         sb->ttl_ms = (uint64_t)json_integer_value(ttl);
                         sb->expires_ms = sb->ttl_ms ? core_now_ms() + (int64_t)sb->ttl_ms : 0;
+                        r = sandbox_remember(sb, &err);
                 }
-                api_reply(call, 200, sandbox_to_json(sb));
+                if (r < 0)
+                        api_reply_err(call, &err);
+                else
+                        api_reply(call, 200, sandbox_to_json(sb));
         }
         json_decref(body);
 }

@@ -288,9 +288,11 @@ int volume_mount(int volumes, const char *name, const struct cella_limits *limit
                 return err_set(err, r == -EWOULDBLOCK ? CELLA_OVER_CAPACITY : CELLA_INTERNAL, -EBUSY,
                                "the volume of workspace '%s' is in use", name);
         AUTO(sys_close) int device = attach(image, path);
-        if (device < 0)
-                return err_set(err, CELLA_ISOLATION_UNAVAILABLE, device,
-                               "cannot get a loop device for workspace '%s'", name);
+        if (device < 0) {
+                err_set(err, CELLA_ISOLATION_UNAVAILABLE, device,
+                        "cannot get a loop device for workspace '%s'", name);
+                return err_hint(err, "a sandbox that is created with \"persistent\": false needs none");
+        }
         int mount = sys_mount_device("ext4", path, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOATIME);
         if (mount < 0)
                 return err_set(err, CELLA_INTERNAL, mount, "cannot mount the volume of workspace '%s'", name);
