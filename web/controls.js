@@ -23,6 +23,7 @@ export function show(path, value) {
     if (value === false) return "off";
     if (typeof value === "number") return unitsOf(path) === BYTES ? bytes(value) : unitsOf(path) === TIMES ? duration(value) : String(value);
     if (Array.isArray(value) && value.every((v) => typeof v === "string")) return value.length === 0 ? "none" : value.length <= 3 ? value.join(", ") : `${value.length} entries`;
+    if (path === "mounts" && Array.isArray(value)) return value.length === 0 ? "none" : value.map((m) => `${m.name} → ${m.path}${m.mode === "rw" ? " (rw)" : ""}`).join(", ");
     if (path === "pools" && Array.isArray(value)) return value.length === 0 ? "none" : value.map((p) => `${p.size} × ${p.runtime}`).join(", ");
     if (typeof value === "object") {
         const entries = Object.entries(value);

@@ -13,7 +13,7 @@ export const keep = true; // keep unsaved changes while the daemon is unreachabl
 
 const LAYOUT = [
     {title: "Isolation", icon: "shield", text: "Which code runs in a sandbox, which requests share one, and which of the agent's files it sees.",
-        fields: {mode: "Mode", scope: "Scope", workspace: "Workspace access", workspace_root: "Workspace directory"}},
+        fields: {mode: "Mode", scope: "Scope", workspace: "Workspace access", workspace_root: "Workspace directory", mounts: "Directories of the host"}},
     {title: "Limits of a sandbox", icon: "sliders", text: "The resources of one sandbox. A request can ask for less, and for more only if its key allows it.",
         fields: {limits: "Limits"}}, // the titles are in the schema
     {title: "Network", icon: "pulse", text: "Where code may connect to. Private, link-local and metadata addresses are refused in every tier unless they are listed.",

@@ -21,7 +21,7 @@ enum phase { NONE, STARTING, OPENING, OPEN };
 /* A request that waits until the engine is open. */
 struct waiter {
         struct list link;
-        struct keeper_make make;
+        struct keeper_make_mounts make;
         keeper_answer answer;             /* for a sandbox; NULL: docker_look() */
         void (*on_report)(void *context); /* for docker_look() */
         void *context;
@@ -71,7 +71,7 @@ static void tell_waiters(struct docker *d)
                         w->on_report(w->context);
                 } else if (w->answer) {
                         if (err.kind == CELLA_OK &&
-                            keeper_link_make(d->link, &w->make, w->answer, w->context) < 0)
+                            keeper_link_make(d->link, &w->make.make, w->answer, w->context) < 0)
                                 err_set(&err, CELLA_INTERNAL, -ENOMEM, "docker");
                         if (err.kind != CELLA_OK)
                                 answer_failed(w, &err);
@@ -280,12 +280,14 @@ bool docker_may_pull(const struct settings *settings, const struct caller *calle
 }
 
 /* If the engine was not available, looks for it again: it may have been started meanwhile. */
-int docker_make(struct docker *d, const struct keeper_make *make, keeper_answer answer, void *context)
+int docker_make(struct docker *d, const struct keeper_make_mounts *make, keeper_answer answer, void *context)
 {
-        struct waiter w = {.make = *make, .answer = answer, .context = context};
+        struct waiter w = {.answer = answer, .context = context};
+        w.make.make = make->make;
+        memcpy(w.make.mounts, make->mounts, make->make.mounts_len);
         d->used_us = clock_us();
         if (d->state == OPEN && d->looked && d->problem.kind == CELLA_OK)
-                return keeper_link_make(d->link, &w.make, answer, context);
+                return keeper_link_make(d->link, &w.make.make, answer, context);
         return wait_for(d, &w);
 }
 

@@ -21,7 +21,8 @@ int docker_new(struct core *core, const struct docker_events *events, struct doc
 struct docker *docker_free(struct docker *docker);
 
 /* Like keeper_link_make(): the answer is DOCKER_MADE or KEEPER_FAILED and comes later. */
-int docker_make(struct docker *docker, const struct keeper_make *make, keeper_answer answer, void *context);
+int docker_make(struct docker *docker, const struct keeper_make_mounts *make, keeper_answer answer,
+                void *context);
 
 /* Whether the engine may pull this image for the caller.  The rules for pulling by Cella itself apply,
  * because it is also traffic of the host. */

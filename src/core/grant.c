@@ -135,6 +135,7 @@ static const struct rule rules[] = {
         {"scope", FREE},
         {"workspace", DOWN, 0, workspace_words},
         {"workspace_root", FIXED},
+        {"mounts", FIXED},
         {"engine", FIXED},
         {"image", FIXED, MAY_IMAGES},
         {"default_runtimes", FREE},

@@ -31,6 +31,9 @@ int main(int argc, char **argv)
                 {"--host", &setup.host},
                 {"--runtime-dir", &setup.runtime_dir},
                 {"--transport", &setup.transport},
+                {"--state", &setup.state},
+                {"--workspace-root", &setup.pin},
+                {"--workspace", &setup.only},
                 {"--for", &setup.client},
         };
         for (int i = 1; i < argc; i += 2) {
@@ -41,7 +44,7 @@ int main(int argc, char **argv)
                         return usage_error(argv[i]);
                 *options[at].value = argv[i + 1];
         }
-        if (!setup.home || fcntl(DOCKER_CONTROL_FD, F_SETFD, FD_CLOEXEC) < 0)
+        if (!setup.home || !setup.client != !setup.state || fcntl(DOCKER_CONTROL_FD, F_SETFD, FD_CLOEXEC) < 0)
                 return usage_error("--home");
         prctl(PR_SET_PDEATHSIG, 0);
         prctl(PR_SET_DUMPABLE, 0);

@@ -19,6 +19,7 @@
 #include "docker/process.h"
 #include "docker/remains.h"
 #include "jail/walls.h"
+#include "jail/workspace.h"
 #include "sys/file.h"
 #include "sys/raw.h"
 #include "wire/init.h"
@@ -43,35 +44,27 @@ static const char *check(const struct keeper_make *m)
         if (!keeper_name_is_valid(m->id) ||
             (m->workspace != KEEPER_SCRATCH && !keeper_name_is_valid(m->name)))
                 return "a bad name";
-        if (m->required & ~limits_bits() || m->user_root > 1 || m->reserved || m->long_lived > 1 ||
-            m->network > 1 || m->direct || m->pulls > 1 || m->workspace > KEEPER_READ_WRITE || m->number == 0)
+        if (m->required & ~limits_bits() || m->user_root > 1 || m->long_lived > 1 || m->network > 1 ||
+            m->direct || m->pulls > 1 || m->workspace > KEEPER_READ_WRITE || m->number == 0)
                 return "a value out of range";
-        return NULL;
+        return m->workspace >= KEEPER_READ_ONLY && m->root[0] != '/' ? "a relative path" : NULL;
 }
 
-/* Each mount: r or w and the source, then the target. */
-static bool take_mounts(struct making *m, size_t len)
+static const char *take_mounts(struct making *m)
 {
-        for (char *at = m->text, *end = m->text + len; at < end; m->n_mounts++) {
-                char *source_end = memchr(at, '\0', (size_t)(end - at));
-                char *target_end =
-                        source_end ? memchr(source_end + 1, '\0', (size_t)(end - source_end - 1)) : NULL;
-                if (!target_end || m->n_mounts == DOCKER_MOUNTS_MAX || (at[0] != 'r' && at[0] != 'w') ||
-                    at[1] != '/' || source_end[1] != '/')
-                        return false;
-                m->rw[m->n_mounts] = at[0];
-                m->sources[m->n_mounts] = at + 1;
-                m->targets[m->n_mounts] = source_end + 1;
-                at = target_end + 1;
-        }
-        return true;
+        const size_t max = m->by_server ? KEEPER_MOUNTS_MAX : DOCKER_MOUNTS_MAX;
+        int n = mounts_parse(m->text, m->make.mounts_len, m->mounts, max);
+        m->n_mounts = n < 0 ? 0 : (size_t)n;
+        if (n < 0)
+                return "a bad mount";
+        return m->by_server ? mounts_wrong(m->mounts, m->n_mounts) : NULL;
 }
 
 struct making *making_parse(const void *packet, size_t len, bool by_server, const char **ret_wrong)
 {
         const size_t head = sizeof(struct keeper_make);
         *ret_wrong = "a packet of the wrong size";
-        if (len < head || len > DOCKER_MAKE_MAX || (by_server && len != head))
+        if (len < head || len > DOCKER_MAKE_MAX)
                 return NULL;
         struct making *m = calloc(1, sizeof *m + len - head);
         if (!m) {
@@ -80,9 +73,10 @@ struct making *making_parse(const void *packet, size_t len, bool by_server, cons
         }
         memcpy(&m->make, packet, head);
         memcpy(m->text, (const char *)packet + head, len - head);
-        *ret_wrong = check(&m->make);
-        if (!*ret_wrong && !take_mounts(m, len - head))
-                *ret_wrong = "a bad mount";
+        m->by_server = by_server;
+        *ret_wrong = m->make.mounts_len != len - head ? "a packet of the wrong size" : check(&m->make);
+        if (!*ret_wrong)
+                *ret_wrong = take_mounts(m);
         if (*ret_wrong) {
                 free(m);
                 return NULL;
@@ -97,8 +91,9 @@ struct work {
         const struct making *making;
         struct docker_opened engine;
         struct reply_image image;
-        struct container_mount mounts[DOCKER_MOUNTS_MAX];
+        struct container_mount mounts[DOCKER_MOUNTS_MAX + 1];
         size_t n_mounts;
+        char workspace[KEEPER_PATH_MAX + KEEPER_NAME_MAX], sources[KEEPER_MOUNTS_MAX][KEEPER_PATH_MAX];
         bool host_workspace;
         char directory[1024], resolver[1024], user[32];
         char container[REPLY_ID_MAX];
@@ -136,10 +131,10 @@ static int check_possible(const struct work *w, struct cella_err *err)
                 if (r < 0)
                         return r;
         }
-        if (m->workspace != KEEPER_SCRATCH) {
+        if (m->workspace == KEEPER_PERSISTENT || (m->workspace != KEEPER_SCRATCH && !w->making->by_server)) {
                 err_say(err, CELLA_ENGINE_UNAVAILABLE, -ENOTSUP,
-                        "a sandbox of the engine docker has a private workspace only");
-                return err_hint(err, "use the engine native for workspaces that stay, and for the host's");
+                        "a sandbox of the engine docker has no persistent workspace");
+                return err_hint(err, "use the engine native for workspaces that stay");
         }
         return limits_check(&m->limits, err);
 }
@@ -149,7 +144,7 @@ static int check_possible(const struct work *w, struct cella_err *err)
 static void take_owner(struct work *w, const char *path)
 {
         struct stat st;
-        if (stat(path, &st) < 0)
+        if (w->making->make.user_root || stat(path, &st) < 0)
                 return;
         if (!w->engine.rootless)
                 snprintf(w->user, sizeof w->user, "%u:%u", (unsigned)st.st_uid, (unsigned)st.st_gid);
@@ -157,22 +152,50 @@ static void take_owner(struct work *w, const char *path)
                 snprintf(w->user, sizeof w->user, "0:0");
 }
 
-static void fill_mounts(struct work *w)
+static void add_mount(struct work *w, const char *source, const char *target, bool writable)
+{
+        w->mounts[w->n_mounts++] = (struct container_mount){source, target, writable};
+        if (strcmp(target, "/workspace") != 0)
+                return;
+        w->host_workspace = true;
+        take_owner(w, source);
+}
+
+/* The server may name only what the keeper would mount for it, too.  The engine gets the path and looks it up
+ * again: see mounts_check_settings() for what must not happen in between. */
+static int check_mounts(struct work *w, struct cella_err *err)
 {
         const struct making *making = w->making;
-        const struct keeper_make *m = &making->make;
-        if (m->user_root)
-                snprintf(w->user, sizeof w->user, "0:0");
+        const struct workspace_policy policy = {.workspaces = -1,
+                                                .state = process.setup.state,
+                                                .pin = process.setup.pin,
+                                                .only = process.setup.only};
+        AUTO(sys_close) int workspace = -1;
+        int r = workspace_open(&policy, &making->make, &workspace, w->workspace, err);
+        if (r < 0)
+                return r;
+        if (workspace >= 0)
+                add_mount(w, w->workspace, "/workspace", making->make.workspace == KEEPER_READ_WRITE);
         for (size_t i = 0; i < making->n_mounts; i++) {
-                w->mounts[i] = (struct container_mount){making->sources[i], making->targets[i],
-                                                        making->rw[i] == 'w'};
-                if (strcmp(making->targets[i], "/workspace") != 0)
-                        continue;
-                w->host_workspace = true;
-                if (!m->user_root)
-                        take_owner(w, making->sources[i]);
+                AUTO(sys_close) int fd = -1;
+                r = workspace_open_mount(&policy, making->mounts[i].source, &fd, w->sources[i], err);
+                if (r < 0)
+                        return r;
+                add_mount(w, w->sources[i], making->mounts[i].target, making->mounts[i].writable);
         }
-        w->n_mounts = making->n_mounts;
+        return 0;
+}
+
+static int fill_mounts(struct work *w, struct cella_err *err)
+{
+        const struct making *making = w->making;
+        if (making->make.user_root)
+                snprintf(w->user, sizeof w->user, "0:0");
+        if (making->by_server)
+                return check_mounts(w, err);
+        for (size_t i = 0; i < making->n_mounts; i++)
+                add_mount(w, making->mounts[i].source, making->mounts[i].target, making->mounts[i].writable);
+        return 0;
 }
 
 static int make_container(struct work *w, struct cella_err *err)
@@ -363,6 +386,18 @@ static int check_limits(struct work *w, struct cella_err *err)
                                      : "look at docker info: it warns of what is missing");
 }
 
+/* The writable mounts, for Landlock.  Those of the request have fitted into DOCKER_MAKE_MAX bytes. */
+static size_t put_writable(const struct work *w, char text[DOCKER_MAKE_MAX])
+{
+        size_t len = 0;
+        for (size_t i = 0; i < w->n_mounts; i++) {
+                const struct mounts_item item = {"/", w->mounts[i].target, true};
+                if (w->mounts[i].writable)
+                        mounts_put(text, DOCKER_MAKE_MAX, &len, &item);
+        }
+        return len;
+}
+
 static int join(struct work *w, struct cella_err *err)
 {
         struct init_join head;
@@ -376,7 +411,11 @@ static int join(struct work *w, struct cella_err *err)
                 return refuse_network(err);
         if (w->making->make.network && (r = network_open(w->control, way, err)) < 0)
                 return r;
-        r = message_send(w->control, INIT_JOIN, 0, way, way[0] >= 0 ? 2 : 0, &head, sizeof head, NULL, 0);
+        char *text = malloc(DOCKER_MAKE_MAX);
+        r = text ? message_send(w->control, INIT_JOIN, 0, way, way[0] >= 0 ? 2 : 0, &head, sizeof head, text,
+                                put_writable(w, text))
+                 : -ENOMEM;
+        free(text);
         sys_close(way[0]);
         sys_close(way[1]);
         return r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot talk to the sandbox") : 0;
@@ -390,8 +429,7 @@ static int make(struct work *w, struct cella_err *err)
             (r = docker_image_find(w->engine.socket, w->making->make.image, w->making->make.pulls, &w->image,
                                    err)) < 0)
                 return r;
-        fill_mounts(w);
-        if ((r = make_container(w, err)) < 0 || (r = await_init(w, err)) < 0)
+        if ((r = fill_mounts(w, err)) < 0 || (r = make_container(w, err)) < 0 || (r = await_init(w, err)) < 0)
                 return r;
         w->sandbox = docker_sandbox_alloc(w->making->make.id, w->container, w->engine.socket);
         if (!w->sandbox)

@@ -4,6 +4,7 @@
 #include "docker/sandbox.h"
 #include "docker/setup.h"
 #include "wire/init.h"
+#include "wire/mounts.h"
 
 /* Set before threads are started, and constant afterwards. */
 struct process {
@@ -43,10 +44,10 @@ void order_freeze(void *order);
 
 struct making {
         struct keeper_make make;
+        struct mounts_item mounts[DOCKER_MOUNTS_MAX];
         size_t n_mounts;
-        char rw[DOCKER_MOUNTS_MAX];
-        const char *sources[DOCKER_MOUNTS_MAX], *targets[DOCKER_MOUNTS_MAX];
-        char text[]; /* the mounts' strings */
+        bool by_server; /* the mounts are checked: see jail/workspace.h */
+        char text[];    /* the mounts' strings */
 };
 
 /* Parses a packet that asks for a sandbox.  Returns NULL with the reason in *ret_wrong if it is invalid. */

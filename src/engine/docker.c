@@ -17,6 +17,7 @@
 #include "sys/raw.h"
 #include "sys/rights.h"
 #include "wire/docker.h"
+#include "wire/mounts.h"
 
 #define OPEN_PATIENCE_US 60000000
 #define MAKE_PATIENCE_US 180000000 /* for an engine under load; each of its steps has its own limit */
@@ -234,7 +235,7 @@ static int begin(struct remote **ret, struct answer *a, struct cella_err *err)
         r->process = DOCKER_PROCESS_NONE;
         int e = docker_home(NULL, home, sizeof home, err);
         if (e == 0)
-                e = docker_process_start(home, false, &r->process, err);
+                e = docker_process_start(home, NULL, &r->process, err);
         if (e == 0)
                 e = child_confirm(&r->process.child, "cella-docker", err);
         if (e == 0)
@@ -256,31 +257,25 @@ int docker_find(struct docker_opened *ret, struct cella_err *err)
 }
 
 /* Uses real paths: the engine has another working directory and follows other links. */
-static int put_mount(char **at, const char *end, const char *source, const char *target, bool writable,
-                     struct cella_err *err)
+static int put_mount(char *text, size_t *len, const struct cella_mount *mount, struct cella_err *err)
 {
-        char *real = realpath(source, NULL);
+        char *real = realpath(mount->source, NULL);
         if (!real)
-                return err_set(err, CELLA_INVALID_REQUEST, -errno, "mount '%.120s'", source);
-        size_t from = strlen(real) + 1, to = strlen(target) + 1;
-        if ((size_t)(end - *at) < 1 + from + to) {
-                free(real);
-                return err_say(err, CELLA_INVALID_REQUEST, -E2BIG, "the mounts have more than %u bytes",
-                               DOCKER_MAKE_MAX);
-        }
-        *(*at)++ = writable ? 'w' : 'r';
-        memcpy(*at, real, from);
-        memcpy(*at + from, target, to);
-        *at += from + to;
+                return err_set(err, CELLA_INVALID_REQUEST, -errno, "mount '%.120s'", mount->source);
+        const struct mounts_item item = {real, mount->target, mount->writable};
+        int r = mounts_put(text, DOCKER_MAKE_MAX - sizeof(struct keeper_make), len, &item);
         free(real);
-        return 0;
+        return r < 0 ? err_say(err, CELLA_INVALID_REQUEST, r, "the mounts have more than %u bytes",
+                               DOCKER_MAKE_MAX)
+                     : 0;
 }
 
-static int put_mounts(char **at, const char *end, const struct cella_options *o, struct cella_err *err)
+static int put_mounts(char *text, size_t *len, const struct cella_options *o, struct cella_err *err)
 {
-        int e = o->workspace ? put_mount(at, end, o->workspace, "/workspace", o->workspace_writable, err) : 0;
+        const struct cella_mount workspace = {o->workspace, "/workspace", o->workspace_writable};
+        int e = o->workspace ? put_mount(text, len, &workspace, err) : 0;
         for (size_t i = 0; i < o->n_mounts && e == 0; i++)
-                e = put_mount(at, end, o->mounts[i].source, o->mounts[i].target, o->mounts[i].writable, err);
+                e = put_mount(text, len, &o->mounts[i], err);
         return e;
 }
 
@@ -288,7 +283,8 @@ static int ask_for_one(struct remote *r, const struct cella_options *o, const ch
                        struct cella_err *err)
 {
         struct keeper_make make;
-        char *packet = malloc(DOCKER_MAKE_MAX), *at = packet + sizeof make;
+        char *packet = malloc(DOCKER_MAKE_MAX);
+        size_t len = 0;
         const char *image = o->image ? o->image : IMAGE_HOST;
         memset(&make, 0, sizeof make);
         make.type = KEEPER_MAKE;
@@ -304,11 +300,13 @@ static int ask_for_one(struct remote *r, const struct cella_options *o, const ch
                         : 0;
         if (e == 0) {
                 memcpy(make.image, image, strlen(image) + 1);
-                memcpy(packet, &make, sizeof make);
-                e = put_mounts(&at, packet + DOCKER_MAKE_MAX, o, err);
+                e = put_mounts(packet + sizeof make, &len, o, err);
         }
-        if (e == 0)
-                e = post(r, packet, (size_t)(at - packet), err);
+        if (e == 0) {
+                make.mounts_len = (uint32_t)len;
+                memcpy(packet, &make, sizeof make);
+                e = post(r, packet, sizeof make + len, err);
+        }
         free(packet);
         return e < 0 ? e : await(r, MAKE_PATIENCE_US, a, err);
 }

@@ -13,6 +13,7 @@
 #include "jail/join.h"
 #include "sys/file.h"
 #include "sys/raw.h"
+#include "wire/mounts.h"
 
 int join_connect(const char *path)
 {
@@ -55,18 +56,33 @@ static bool is_owners_kernel(const char *version)
         return sys_call1(SYS_uname, &own) < 0 || !strncmp(own.version, version, sizeof own.version);
 }
 
+/* Landlock must allow to write to the mounts.  Returns their number or -EINVAL. */
+static int take_mounts(const char *text, size_t len, struct jail_mount ret[INIT_MOUNTS_MAX])
+{
+        struct mounts_item items[INIT_MOUNTS_MAX];
+        int n = mounts_parse(text, len, items, INIT_MOUNTS_MAX);
+        for (int i = 0; i < n; i++)
+                ret[i] = (struct jail_mount){items[i].source, items[i].target, items[i].writable, -1, -1};
+        return n;
+}
+
 int join(const struct message *message, const char *data, struct init_ready *ret, struct cella_err *err)
 {
         /* The owner read the engine's counters before it sent INIT_JOIN. */
         ret->cpu_us = clock_cpu_us();
         struct init_join head;
-        if (message->type != INIT_JOIN || message->len != sizeof head)
+        struct jail_mount mounts[INIT_MOUNTS_MAX];
+        const bool whole = message->type == INIT_JOIN && message->len >= sizeof head;
+        int n = whole ? take_mounts(data + sizeof head, message->len - sizeof head, mounts) : -EPROTO;
+        if (n < 0)
                 return err_say(err, CELLA_INTERNAL, -EPROTO, "the INIT_JOIN message is missing or invalid");
         memcpy(&head, data, sizeof head);
         head.kernel[sizeof head.kernel - 1] = '\0';
         struct jail_spec spec = {
                 .walls = head.walls,
                 .limits = head.limits,
+                .mounts = mounts,
+                .n_mounts = (size_t)n,
                 .proc_fd = -1,
                 .netns_fd = -1,
                 .user_fd = -1,

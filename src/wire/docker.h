@@ -28,8 +28,8 @@ enum docker_request {
                              DOCKER_OPENED, or KEEPER_FAILED with a hint for the user */
         /* KEEPER_MAKE: `image` is a reference and not empty; `uid` and `gid` are ignored, because the image
          * defines the user; `direct` is not supported; `pulls` is 1 if a missing image may be pulled.
-         * Unless the client is the server, mounts may follow the struct: for each the letter r or w and the
-         * source, NUL, the target, NUL. Reply: DOCKER_MADE or KEEPER_FAILED. */
+         * The server's mounts are checked (jail/workspace.h), and its workspace is never persistent.  Another
+         * client has up to DOCKER_MOUNTS_MAX mounts of its choice.  Reply: DOCKER_MADE or KEEPER_FAILED. */
 };
 
 enum docker_reply {

@@ -43,9 +43,10 @@ enum init_request {
         INIT_ATTEMPTS, /* INIT_UNREACHED, if something tried to use the network since the last INIT_SPAWN or
                           INIT_ATTEMPTS and there is none; then INIT_DONE.  For code that failed in an
                           existing process.  Tag 0, for code that did not fail: no reply */
-        INIT_JOIN, /* struct init_join: instead of all requests up to INIT_GO, for an init in a container that
-                      another program has created.  Descriptors: none, or those of INIT_NETWORK, which init
-                      sends back.  INIT_READY or INIT_FAILED */
+        INIT_JOIN,  /* struct init_join and the container's writable mounts, as in wire/mounts.h, with "/" as
+                       the source: instead of all requests up to INIT_GO, for an init in a container that
+                       another program has created.  Descriptors: none, or those of INIT_NETWORK, which init
+                       sends back.  INIT_READY or INIT_FAILED */
         INIT_PLACE, /* before INIT_JOIN: INIT_DONE; descriptor: init's network namespace */
 };
 

@@ -1,6 +1,7 @@
 /* wire/keeper.h -- requests of the server to the keeper, and the keeper's replies.
  *
- * The transport is a SOCK_SEQPACKET pair: one message per packet, of exactly the size of its type's struct.
+ * The transport is a SOCK_SEQPACKET pair: one message per packet, of exactly the size of its type's struct
+ * (KEEPER_MAKE: and of the mounts behind it).
  * The keeper does not trust its input: a packet of another size, an unknown type, an unknown sandbox or a
  * string without a terminating NUL closes the connection and ends every sandbox.  The server numbers its
  * requests; a reply has the number of its request.  Native byte order; no padding in the structs. */
@@ -13,6 +14,8 @@
 #define KEEPER_SANDBOXES_MAX 4096
 #define KEEPER_NAME_MAX 64
 #define KEEPER_PATH_MAX 1024
+#define KEEPER_MOUNTS_MAX 8
+#define KEEPER_MOUNTS_BYTES (KEEPER_MOUNTS_MAX * (1 + KEEPER_PATH_MAX + 256))
 #define KEEPER_IMAGE_MAX 400 /* the longest reference; native engine: an id of 64 digits */
 
 enum keeper_request {
@@ -65,7 +68,7 @@ struct keeper_make {
         uint32_t required;  /* CELLA_LIMIT_* */
         uint32_t workspace; /* enum keeper_workspace */
         uint32_t user_root;
-        uint32_t reserved;   /* 0 */
+        uint32_t mounts_len; /* so many bytes follow the struct: further directories, see wire/mounts.h */
         uint32_t long_lived; /* can be frozen; takes 0.1 ms longer to create */
         uint32_t network;    /* has a network, see INIT_NETWORK */
         uint32_t direct;   /* no isolation except limits: the host's files and network (mode "off"), as a user
@@ -80,6 +83,12 @@ struct keeper_make {
                                        below it */
         char image[KEEPER_IMAGE_MAX]; /* "": a view of this machine */
         struct cella_limits limits;   /* copied into zeroed memory */
+};
+
+/* KEEPER_MAKE with mounts; mounts_len bytes of them are sent. */
+struct keeper_make_mounts {
+        struct keeper_make make;
+        char mounts[KEEPER_MOUNTS_BYTES];
 };
 
 struct keeper_about {

@@ -256,7 +256,7 @@ OWNER = "owner"
 CHANGES = {
     "mode": (["all"], {"off": ["host.exec"]}),
     "scope": (["session"], {}), "workspace": (["none"], {"rw": OWNER}), "workspace_root": ([], {"/": OWNER}),
-    "engine": ([], {"docker": OWNER}), "image": ([], {"other": ["images"]}), "default_runtimes": ([{"python": "python3"}], {}),
+    "mounts": ([], {"[{\"name\": \"a\", \"path\": \"/srv/a\"}]": OWNER}), "engine": ([], {"docker": OWNER}), "image": ([], {"other": ["images"]}), "default_runtimes": ([{"python": "python3"}], {}),
     "runtimes": ([], {"{\"python3.12\": {\"image\": \"python:3.12\"}}": ["images"]}), "limits": ([{"processes": 100}], {}),
     "network.tier": (["restricted"], {"elevated": "elevated"}),
     "network.allowed_domains": ([["a.example"]], {("a.example", "b.example", "c.example"): "elevated", ("c.example",): "elevated"}),
@@ -291,7 +291,7 @@ def leaves(schema, prefix=""):
 def patch(path, value):
     if isinstance(value, tuple):
         value = list(value)
-    if isinstance(value, str) and value.startswith("{"):
+    if isinstance(value, str) and value.startswith(("{", "[")):
         value = json.loads(value)
     for name in reversed(path.split(".")):
         value = {name: value}

@@ -8,7 +8,7 @@ from daemon import Daemon
 from support import ensure, same, test
 
 DEFAULTS = {
-    "mode": "all", "scope": "execution", "workspace": "none", "workspace_root": None, "engine": "native", "image": "host",
+    "mode": "all", "scope": "execution", "workspace": "none", "workspace_root": None, "mounts": [], "engine": "native", "image": "host",
     "default_runtimes": {"python": "python3", "node": "node"}, "runtimes": {},
     "network": {"tier": "restricted", "allowed_domains": [], "blocked_domains": [], "allowed_private": [], "connections": 256,
                 "bytes_per_execution": 1073741824, "idle_timeout_ms": 60000},

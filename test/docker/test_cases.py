@@ -3,6 +3,7 @@
 import base64
 import functools
 import io
+import os
 import re
 import tarfile
 import time
@@ -67,6 +68,48 @@ def standard_input_and_files_arrive(p):
     r = p.sh("cat a.txt dir/b; echo new > c; touch a.txt", files={"a.txt": "one\n", "dir/b": "two\n"})
     same(r["stdout"], "one\ntwo\n", "files", r)
     ensure({"path": "c", "change": "added", "bytes": 4} in r["files"], "the new file is reported", r)
+
+
+def host_directories(p):
+    """A directory for agents, one to read, and one that every user may write to."""
+    root, data, out = support.here("agents"), support.here("data"), support.here("out")
+    for path in (root, data, out):
+        os.mkdir(path, 0o755)
+    os.chmod(out, 0o777)  # for the user of the image: the engines map no owners
+    support.write(os.path.join(data, "file"), "host\n")
+    p.d.ok("PATCH", "/v1/settings", {"workspace_root": root, "mounts": [{"name": "data", "path": data}, {"name": "out", "path": out, "mode": "rw"}]}, unix=True)
+    return root, data, out
+
+
+@case(gvisor=False)
+def an_agents_directory_is_its_workspace(p):
+    root, _, _ = host_directories(p)
+    r = p.sh("echo made > file; pwd", agent="robot", workspace="rw", scope="execution")
+    same(r["stdout"], "/workspace\n", "stdout", r)
+    path = os.path.join(root, "robot", "file")
+    same((support.read(path), os.stat(path).st_uid), ("made\n", os.getuid()), "the file on the host")
+    r = p.sh("cat file; echo no > file", agent="robot", workspace="ro", scope="execution")
+    same((r["stdout"], "Read-only file system" in r["stderr"], support.read(path)), ("made\n", True, "made\n"), "read-only", r)
+    if p.engine:
+        ensure("limit:disk" in r["isolation"]["missing"], "the disk limit does not hold there, and the result says so", r)
+    os.symlink("/etc", os.path.join(root, "link"))
+    a = p.d.request("POST", "/v1/exec", {**p.what, "image": "tiny:1", "command": ["ls"], "agent": "link", "workspace": "ro", "scope": "execution"})
+    ensure(400 <= a.status < 500 and "passwd" not in a.text, "a link is no workspace", a)
+
+
+@case(gvisor=False)
+def directories_of_the_host_are_mounted_by_name(p):
+    _, data, out = host_directories(p)
+    mounts = [{"name": "data", "target": "/data"}, {"name": "out", "target": "/srv/out"}]
+    r = p.sh("cat /data/file; echo no > /data/new; echo made > /srv/out/file", mounts=mounts)
+    same((r["stdout"], "Read-only file system" in r["stderr"]), ("host\n", True), "the result", r)
+    same((os.listdir(data), support.read(os.path.join(out, "file"))), (["file"], "made\n"), "the host's files")
+    body = {**p.what, "image": "tiny:1", "command": ["ls"]}
+    p.d.refused("not_found", "POST", "/v1/exec", {**body, "mounts": [{"name": "other", "target": "/data"}]}, "other")
+    p.d.refused("access_denied", "POST", "/v1/exec", {**body, "mounts": [{"name": "data", "target": "/data", "mode": "rw"}]}, "data")
+    for path in (p.d.state, *([p.home] if p.engine else [])):  # whatever the settings say
+        p.d.ok("PATCH", "/v1/settings", {"mounts": [{"name": "x", "path": path}]}, unix=True)
+        p.d.refused("access_denied", "POST", "/v1/exec", {**body, "mounts": [{"name": "x", "target": "/data"}]})
 
 
 @case

@@ -78,8 +78,9 @@ static void check_packet(const uint8_t *data, size_t size)
         must(m->n_mounts <= DOCKER_MOUNTS_MAX && strlen(m->make.image) < sizeof m->make.image &&
              !strchr(m->make.id, '/'));
         for (size_t i = 0; i < m->n_mounts; i++)
-                must(m->sources[i][0] == '/' && m->targets[i][0] == '/' &&
-                     (m->rw[i] == 'r' || m->rw[i] == 'w'));
+                must(m->mounts[i].source[0] == '/' && m->mounts[i].target[0] == '/');
+        if (m->by_server)
+                must(m->n_mounts <= KEEPER_MOUNTS_MAX && !mounts_wrong(m->mounts, m->n_mounts));
         free(m);
 }
 

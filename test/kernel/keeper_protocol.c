@@ -16,6 +16,7 @@ static void finish(void);
 #include "base/auto.h"
 #include "keeper/process/spare.h"
 #include "keeper_fake.h"
+#include "wire/mounts.h"
 
 #define MANY 512
 #define GROUP_FILES 14 /* that are open of one sandbox's groups, at most */
@@ -781,7 +782,8 @@ TEST(bad_packets_end_the_daemon)
         struct keeper_make make, good;
         const struct keeper_about end = {.type = KEEPER_END, .number = 1, .sandbox = 1};
         struct keeper_about about = end;
-        char large[4096] = {KEEPER_END};
+        static char large[sizeof(struct keeper_make_mounts) + 8] = {KEEPER_END};
+        static struct keeper_make_mounts mounts;
         fake_fill(&good);
         check_fatal("too short", "\2\0", 2);
         check_fatal("closed its socket", "", 0);
@@ -815,6 +817,19 @@ TEST(bad_packets_end_the_daemon)
         BAD("without an image", make.uid = 1);
         BAD("out of range", (memset(make.image, 'a', 64), make.uid = 0xffffffffu));
         BAD("without isolation", (memset(make.image, 'a', 64), make.direct = 1));
+        BAD("wrong size", make.mounts_len = 1);
+        BAD("wrong size", make.mounts_len = 0xffffffffu);
+        static const char *const bad_mounts[] = {"r/srv",       "r/srv\0/workspace/x", "r/srv\0/a/../b",
+                                                 "rsrv\0/data", "x/srv\0/data",        "r/srv\0/etc"};
+        for (size_t i = 0; i < ARRAY_LEN(bad_mounts); i++) {
+                const char *source_end = bad_mounts[i] + strlen(bad_mounts[i]) + 1;
+                mounts.make = good;
+                mounts.make.mounts_len =
+                        (uint32_t)(i == 0 ? strlen(bad_mounts[i]) + 1
+                                          : (size_t)(source_end - bad_mounts[i]) + strlen(source_end) + 1);
+                memcpy(mounts.mounts, bad_mounts[i], mounts.make.mounts_len);
+                check_fatal("a bad mount", &mounts, sizeof mounts.make + mounts.make.mounts_len);
+        }
 }
 
 TEST(a_descriptor_sent_to_the_keeper_ends_the_daemon)
@@ -926,6 +941,65 @@ static void make_root(char *path, size_t size)
 {
         snprintf(path, size, "%s/cella-root-XXXXXX", fake_temporary());
         CHECK(mkdtemp(path) != NULL);
+}
+
+static enum cella_kind ask_mount(const char *source, bool writable, struct fake_sandbox *s)
+{
+        static struct keeper_make_mounts mounts;
+        union fake_packet p;
+        const struct mounts_item item = {source, "/data", writable};
+        size_t len = 0;
+        fake_fill(&mounts.make);
+        CHECK_INT(mounts_put(mounts.mounts, sizeof mounts.mounts, &len, &item), 0);
+        mounts.make.mounts_len = (uint32_t)len;
+        CHECK(fake_send(&d, &mounts, sizeof mounts.make + len));
+        CHECK(fake_receive(&d, &p, &s->control, 5000) > 0);
+        if (p.type == KEEPER_FAILED)
+                return p.failed.err.kind;
+        CHECK_INT(p.type, KEEPER_MADE);
+        s->handle = p.made.sandbox;
+        s->made = p.made;
+        return CELLA_OK;
+}
+
+/* The server names the directory, so its settings protect nothing here. */
+TEST(mounts_of_the_system_are_refused)
+{
+        static const char *const sources[] = {"/etc",     "/",    "/root",      "/proc/self/root",
+                                              "/usr/lib", "/var", "/srv/../etc"};
+        struct fake_sandbox s;
+        char path[256];
+        fake_up(&d, NULL);
+        for (size_t i = 0; i < ARRAY_LEN(sources); i++)
+                CHECK_INT(ask_mount(sources[i], true, &s), CELLA_ACCESS_DENIED);
+        snprintf(path, sizeof path, "%s/link", d.directory);
+        CHECK(symlink("/etc", path) == 0);
+        CHECK_INT(ask_mount(path, false, &s), CELLA_ACCESS_DENIED);
+        snprintf(path, sizeof path, "%s/state/workspaces", d.directory);
+        CHECK_INT(ask_mount(path, false, &s), CELLA_ACCESS_DENIED);
+        CHECK_INT(ask_mount("/nowhere/at/all", false, &s), CELLA_NOT_FOUND);
+}
+
+TEST(a_mount_shows_its_directory)
+{
+        struct fake_sandbox s;
+        char root[64], path[256];
+        struct stat st;
+        make_root(root, sizeof root);
+        fake_up(&d, NULL);
+        CHECK_INT(ask_mount(root, true, &s), CELLA_OK);
+        CHECK_INT(run_in(&s, "echo hello >/data/file"), 0);
+        end(&s);
+        snprintf(path, sizeof path, "%s/file", root);
+        CHECK(stat(path, &st) == 0);
+        CHECK_INT(st.st_uid, geteuid());
+        CHECK_INT(ask_mount(root, false, &s), CELLA_OK);
+        CHECK_INT(run_in(&s, "grep -q hello /data/file && ! touch /data/other 2>/dev/null"), 0);
+        end(&s);
+        stop();
+        fake_done(&d);
+        snprintf(path, sizeof path, "rm -rf %s", root);
+        CHECK(system(path) == 0);
 }
 
 TEST(host_workspaces_are_shown_and_made)

@@ -56,7 +56,7 @@ static const struct cli_option options[] = {
         {"state", "DIR", "the state directory ($CELLA_STATE, /var/lib/cella, ~/.local/state/cella)",
          INTO(state)},
         {"user", "NAME", "the user of the server, if root starts it (cella, or an unused uid)", INTO(user)},
-        {"workspace-root", "DIR", "allow host workspaces only in this directory and below",
+        {"workspace-root", "DIR", "allow host workspaces and mounts only in this directory and below",
          INTO(workspace_root)},
 };
 

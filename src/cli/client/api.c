@@ -75,6 +75,32 @@ void api_strings_put(struct json *j, const char *key, const struct cli_list *lis
         json_put_close(j, ']');
 }
 
+int api_mounts_put(struct json *j, const struct cli_list *mounts, struct cella_err *err)
+{
+        if (mounts->n > 0)
+                json_put_open(j, "mounts", '[');
+        for (size_t i = 0; i < mounts->n; i++) {
+                const char *item = mounts->items[i], *target = strchr(item, ':');
+                const char *mode = target ? strchr(target + 1, ':') : NULL;
+                const size_t name_len = target ? (size_t)(target - item) : 0;
+                if (name_len == 0 || target[1] != '/' ||
+                    (mode && strcmp(mode, ":ro") != 0 && strcmp(mode, ":rw") != 0))
+                        return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                                       "--mount takes NAME:TARGET, with :ro or :rw after it, not '%.80s'",
+                                       item);
+                json_put_open(j, NULL, '{');
+                json_put_bytes(j, "name", item, name_len);
+                json_put_bytes(j, "target", target + 1,
+                               mode ? (size_t)(mode - target - 1) : strlen(target + 1));
+                if (mode)
+                        json_put_string(j, "mode", mode + 1);
+                json_put_close(j, '}');
+        }
+        if (mounts->n > 0)
+                json_put_close(j, ']');
+        return 0;
+}
+
 void api_network_put(struct json *j, const struct api_network *network)
 {
         if (!network->tier && network->allowed.n == 0 && network->blocked.n == 0)

@@ -57,6 +57,14 @@ struct api_network {
         }
 void api_network_put(struct json *j, const struct api_network *network);
 
+#define API_MOUNT_OPTION(type)                                                                               \
+        {                                                                                                    \
+                "mount", "NAME:TARGET[:ro|:rw]", "show a directory that the settings offer by this name",    \
+                        CLI_INTO(CLI_LIST, type, mounts)                                                     \
+        }
+/* Writes `mounts`, if there are any. */
+int api_mounts_put(struct json *j, const struct cli_list *mounts, struct cella_err *err);
+
 struct api_answer {
         char *text; /* as it came; owned */
         size_t len;

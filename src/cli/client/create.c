@@ -12,7 +12,7 @@ struct create_options {
         const char *socket, *workspace, *agent, *image;
         struct api_network network;
         uint64_t ttl_ms, idle_ms;
-        struct cli_list metadata;
+        struct cli_list metadata, mounts;
         struct cella_options limits;
         bool in_memory, json;
 };
@@ -30,6 +30,7 @@ static const struct cli_option options[] = {
          CLI_INTO(CLI_TEXT, struct create_options, agent)},
         {"metadata", "K=V", "a label; cella ls --metadata K=V finds it",
          CLI_INTO(CLI_LIST, struct create_options, metadata)},
+        API_MOUNT_OPTION(struct create_options),
         API_NETWORK_OPTIONS(struct create_options),
         {"image", "NAME", "root file system: the name of an image, or host for a view of this machine",
          CLI_INTO(CLI_TEXT, struct create_options, image)},
@@ -74,6 +75,8 @@ static int put_body(struct api_body *body, const struct create_options *o, struc
                 json_put_string(&body->j, "image", o->image);
         api_network_put(&body->j, &o->network);
         r = put_metadata(&body->j, &o->metadata, err);
+        if (r == 0)
+                r = api_mounts_put(&body->j, &o->mounts, err);
         api_limits_put(&body->j, "limits", &o->limits);
         return r < 0 ? r : api_body_end(body, err);
 }

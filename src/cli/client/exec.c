@@ -24,7 +24,7 @@
 struct exec_options {
         const char *socket, *session, *agent, *scope, *workspace, *cwd;
         bool json, detach, background, no_stdin, kill_on_output;
-        struct cli_list env, secrets;
+        struct cli_list env, secrets, mounts;
         struct api_network network;
         struct cella_options limits;
         struct cella_command command;
@@ -42,6 +42,7 @@ static const struct cli_option options[] = {
          CLI_INTO(CLI_TEXT, struct exec_options, scope)},
         {"workspace", "none|ro|rw", "the agent's directory at /workspace, without SBX",
          CLI_INTO(CLI_TEXT, struct exec_options, workspace)},
+        API_MOUNT_OPTION(struct exec_options),
         API_NETWORK_OPTIONS(struct exec_options),
         {"env", "NAME=VALUE", "set a variable", CLI_INTO(CLI_LIST, struct exec_options, env)},
         {"secret", "VARIABLE=NAME", "set a variable to the value of a secret",
@@ -131,7 +132,8 @@ static int put_body(struct api_body *body, const struct exec_options *o, struct 
         int r = api_body_begin(body, err);
         if (r < 0 || (r = put_command(&body->j, &o->command, err)) < 0 ||
             (r = put_pairs(&body->j, "env", "--env takes NAME=VALUE", &o->env, err)) < 0 ||
-            (r = put_pairs(&body->j, "secrets", "--secret takes VARIABLE=NAME", &o->secrets, err)) < 0)
+            (r = put_pairs(&body->j, "secrets", "--secret takes VARIABLE=NAME", &o->secrets, err)) < 0 ||
+            (r = api_mounts_put(&body->j, &o->mounts, err)) < 0)
                 return r;
         put_string(&body->j, "session", o->session);
         put_string(&body->j, "agent", o->agent);
@@ -338,10 +340,11 @@ static int take_words(const struct cli_command *self, int argc, char **argv, str
                         at < argc ? ", not '" : "", at < argc ? argv[at] : "", at < argc ? "'" : "");
                 return err_hint(err, "cella exec --help");
         }
-        if (o->sandbox && (o->session || o->agent || o->scope || o->workspace))
-                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
-                               "--session, --agent, --scope and --workspace choose a sandbox: leave out %s",
-                               o->sandbox);
+        if (o->sandbox && (o->session || o->agent || o->scope || o->workspace || o->mounts.n > 0))
+                return err_say(
+                        err, CELLA_INVALID_REQUEST, -EINVAL,
+                        "--session, --agent, --scope, --workspace and --mount choose a sandbox: leave out %s",
+                        o->sandbox);
         if (o->background && !o->sandbox)
                 return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
                                "--background needs a sandbox to stay in");

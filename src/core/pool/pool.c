@@ -359,7 +359,7 @@ struct core_sandbox *pool_take(struct core *core, const struct sandbox_spec *spe
                                const struct exec_request *r)
 {
         struct pool *missed = NULL, *spare = NULL;
-        if (!spec->one_shot || spec->workspace != WORKSPACE_NONE ||
+        if (!spec->one_shot || spec->workspace != WORKSPACE_NONE || spec->mounts ||
             !queue_key_has_room(core, spec->caller->key, spec->caller->sandboxes_max))
                 return NULL;
         list_each (at, &core->pools, other) {

@@ -7,6 +7,7 @@
 #include "core/request/synonyms.h"
 #include "core/sandbox/operation.h"
 #include "core/settings/image_fields.h"
+#include "core/settings/mount_fields.h"
 #include "core/settings/network_fields.h"
 #include "secret/handle.h"
 
@@ -175,6 +176,12 @@ static struct field *with_tables(struct field *fields)
                 .name = "workspace", .type = FIELD_WORD, .words = workspace_words,                           \
                 .help = "access to workspace_root/<agent>"                                                   \
         }
+#define MOUNTS_FIELD                                                                                         \
+        {                                                                                                    \
+                .name = "mounts", .type = FIELD_ARRAY, .item = &mount_request, .max = KEEPER_MOUNTS_MAX,     \
+                .check = mounts_check_request,                                                               \
+                .help = "directories of the host, by their names in the settings"                            \
+        }
 #define NAME_FIELD(name_, help_)                                                                             \
         {                                                                                                    \
                 .name = (name_), .type = FIELD_STRING, .flags = FIELD_NO_NUL, .min = 1, .max = 128,          \
@@ -198,6 +205,7 @@ const struct field *exec_fields(void)
                                         NAME_FIELD("session", "the conversation it belongs to"),
                                         NAME_FIELD("agent", "the agent it runs for"),
                                         WORKSPACE_FIELD,
+                                        MOUNTS_FIELD,
                                         SYNONYM_RUN_FIELDS,
                                         SYNONYM_LIMIT_FIELDS,
                                         {0}};
@@ -239,6 +247,7 @@ const struct field *sandbox_fields(void)
                 {.name = "limits", .type = FIELD_OBJECT, .help = "as in the settings"},
                 {.name = "network", .type = FIELD_OBJECT, .help = "what it may reach"},
                 WORKSPACE_FIELD,
+                MOUNTS_FIELD,
                 NAME_FIELD("agent", "the agent that uses the sandbox"),
                 AGE_FIELD("ttl_ms", "the sandbox is ended this long after its creation"),
                 AGE_FIELD("idle_timeout_ms", "after this long without use the sandbox is stopped if it has a "

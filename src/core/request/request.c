@@ -176,6 +176,7 @@ int exec_request_from(json_t *document, struct exec_request *ret, struct cella_e
         if ((word = text(document, "workspace")))
                 r.workspace = word_index(workspace_words, word);
         r.network = json_object_get(document, "network");
+        r.mounts = json_object_get(document, "mounts");
         r.secrets = json_object_get(document, "secrets");
         r.allowed_imports = json_object_get(document, "allowed_imports");
         if (e == 0)

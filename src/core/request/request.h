@@ -48,6 +48,7 @@ struct exec_request {
         const json_t *limits;
         uint64_t timeout_ms;   /* 0: not given */
         const json_t *network; /* NULL: not given */
+        const json_t *mounts;  /* NULL: not given */
         /* For the log: the code, or the command as JSON. */
         char *log_input;
         size_t log_input_len;

@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/limits.h"
 #include "core/docker.h"
+#include "core/mount.h"
 #include "core/pool/pool.h"
 #include "core/request/request.h"
 
@@ -149,8 +150,11 @@ static int narrow_network(const struct core *core, const struct caller *caller, 
 int exec_request_sandbox(struct core *core, const struct caller *caller, const struct exec_request *r,
                          struct core_sandbox **ret, struct cella_err *err)
 {
-        struct sandbox_spec spec = {
-                .caller = caller, .session = r->session, .agent = r->agent, .asked = r->network};
+        struct sandbox_spec spec = {.caller = caller,
+                                    .session = r->session,
+                                    .agent = r->agent,
+                                    .asked = r->network,
+                                    .asked_mounts = r->mounts};
         spec.workspace = r->workspace >= 0 ? (enum workspace_access)r->workspace
                          : r->agent        ? core->settings.workspace
                                            : WORKSPACE_NONE;
@@ -167,7 +171,10 @@ int exec_request_sandbox(struct core *core, const struct caller *caller, const s
                 e = find_image(core, r->image, r->direct, r->engine, &spec, err);
         spec.one_shot = spec.scope == SCOPE_EXECUTION && (!r->lasting || r->direct);
         if (e == 0)
+                e = mount_resolve(&core->settings, r->mounts, &spec.mounts, err);
+        if (e == 0)
                 e = find_or_make(core, &spec, r, ret, err);
+        json_decref(spec.mounts);
         used_image_unref(spec.image);
         network_done(&spec.network);
         return e;
@@ -255,10 +262,13 @@ static int add_or_lease(struct core *core, const struct caller *caller, const js
                 e = find_image(core, json_string_value(json_object_get(document, "image")), false,
                                engine_from(json_string_value(json_object_get(document, "engine"))), &spec,
                                err);
+        if (e == 0)
+                e = mount_resolve(&core->settings, json_object_get(document, "mounts"), &spec.mounts, err);
         if (e == 0 && !runtime)
                 e = choose_persistence(core, json_object_get(document, "persistent"), &spec, err);
         if (e == 0)
                 e = runtime ? pool_lease(core, &spec, runtime, ret, err) : sandbox_add(core, &spec, ret, err);
+        json_decref(spec.mounts);
         used_image_unref(spec.image);
         network_done(&spec.network);
         return e;

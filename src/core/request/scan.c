@@ -233,6 +233,8 @@ static const char *wall_asked_for(const struct core *core, const struct exec_req
                 return "image";
         if (r->workspace >= 0 || (agent && core->settings.workspace != WORKSPACE_NONE))
                 return "workspace";
+        if (r->mounts)
+                return "mounts";
         return json_object_get(r->limits, "disk_bytes") ? "limits.disk_bytes" : NULL;
 }
 

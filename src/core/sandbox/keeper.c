@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "core/docker.h"
+#include "core/mount.h"
 #include "core/sandbox/sandbox.h"
 #include "core/sandbox/workspace.h"
 
@@ -78,21 +79,25 @@ static int fill_image(struct core_sandbox *sb, struct keeper_make *make, struct 
 
 int sandbox_make(struct core_sandbox *sb, keeper_answer answer, struct cella_err *err)
 {
-        struct keeper_make make = {
+        struct keeper_make_mounts with_mounts; /* large: only the used part of the mounts is set */
+        with_mounts.make = (struct keeper_make){
                 .required = sb->required,
                 .long_lived = !sb->one_shot,
                 .network = sandbox_has_network(sb),
                 .direct = sb->direct,
                 .limits = sb->limits,
         };
-        memcpy(make.id, sb->id, sizeof make.id);
-        int r = fill_image(sb, &make, err);
+        struct keeper_make *make = &with_mounts.make;
+        memcpy(make->id, sb->id, sizeof make->id);
+        int r = fill_image(sb, make, err);
         if (r == 0)
-                r = fill_workspace(sb, &make, err);
+                r = fill_workspace(sb, make, err);
+        if (r == 0)
+                r = mount_fill(&sb->core->settings, sb->mounts, &with_mounts, err);
         if (r < 0)
                 return r;
-        r = sb->engine == ENGINE_DOCKER ? docker_make(sb->core->docker, &make, answer, sb)
-                                        : keeper_link_make(sb->core->keeper, &make, answer, sb);
+        r = sb->engine == ENGINE_DOCKER ? docker_make(sb->core->docker, &with_mounts, answer, sb)
+                                        : keeper_link_make(sb->core->keeper, make, answer, sb);
         return r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot ask the keeper for a sandbox") : 0;
 }
 

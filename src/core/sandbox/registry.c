@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "core/mount.h"
 #include "core/sandbox/renew.h"
 #include "engine/result.h"
 
@@ -16,7 +17,7 @@ static void copy_text(char *to, size_t size, const char *from)
 static json_t *remembered(const struct core_sandbox *sb)
 {
         return json_pack(
-                "{s:s, s:s, s:s, s:s, s:s, s:o, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:O, s:o, s:i}",
+                "{s:s, s:s, s:s, s:s, s:s, s:o, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:O, s:O*, s:o, s:i}",
                 "image", sb->image_name, "key", sb->key, "scope", scope_words[sb->scope], "session",
                 sb->session, "agent", sb->agent, "limits", limits_to_json(&sb->limits), "required",
                 (json_int_t)sb->required, "workspace", workspace_words[sb->workspace], "created_ms",
@@ -24,8 +25,8 @@ static json_t *remembered(const struct core_sandbox *sb)
                 (json_int_t)(core_now_ms() - (clock_us() - sb->used_us) / 1000), "ttl_ms",
                 (json_int_t)sb->ttl_ms, "expires_ms", (json_int_t)sb->expires_ms, "idle_timeout_ms",
                 (json_int_t)sb->idle_timeout_ms, "key_sandboxes_max", (json_int_t)sb->place.key_max,
-                "metadata", sb->metadata, "network", network_to_state(&sb->network), "chosen",
-                (int)sb->chosen);
+                "metadata", sb->metadata, "mounts", sb->mounts, "network", network_to_state(&sb->network),
+                "chosen", (int)sb->chosen);
 }
 
 int sandbox_remember(const struct core_sandbox *sb, struct cella_err *err)
@@ -70,6 +71,7 @@ int sandbox_add(struct core *core, const struct sandbox_spec *spec, struct core_
         sb->idle_timeout_ms = spec->idle_timeout_ms;
         sb->expires_ms = spec->ttl_ms ? sb->created_ms + (int64_t)spec->ttl_ms : 0;
         sb->metadata = spec->metadata ? json_incref(spec->metadata) : json_object();
+        sb->mounts = json_incref(spec->mounts);
         /* Sandboxes of longer scopes keep their files, unless these are the agent's own. */
         const bool of_scope = spec->scope != SCOPE_EXECUTION && spec->workspace == WORKSPACE_NONE &&
                               spec->engine == ENGINE_NATIVE;
@@ -78,6 +80,7 @@ int sandbox_add(struct core *core, const struct sandbox_spec *spec, struct core_
                 copy_text(sb->directory, sizeof sb->directory, sb->id);
         if (of_scope && (r = sandbox_remember(sb, err)) < 0) {
                 json_decref(sb->metadata);
+                json_decref(sb->mounts);
                 network_done(&sb->network);
                 used_image_unref(sb->image);
                 free(sb);
@@ -101,6 +104,7 @@ int sandbox_add_like(const struct core_sandbox *other, struct core_sandbox **ret
                                           .required = other->required,
                                           .workspace = other->workspace,
                                           .network = other->network,
+                                          .mounts = other->mounts,
                                           .engine = other->engine,
                                           .image = other->image};
         memcpy(caller.key, other->key, sizeof caller.key);
@@ -163,6 +167,8 @@ int sandbox_of_scope(struct core *core, const struct sandbox_spec *spec, struct 
         int r = sandbox_check_choice(sb, spec, err);
         if (r == 0)
                 r = network_check_same(&sb->network, spec->asked, err);
+        if (r == 0)
+                r = mount_check_same(sb->mounts, spec->asked_mounts, err);
         if (r == 0)
                 r = sandbox_follow_settings(sb, spec, err);
         if (r == 0)
@@ -252,7 +258,9 @@ static int64_t integer(const json_t *about, const char *name)
 static void restore_life(struct core_sandbox *sb, const json_t *about)
 {
         json_t *metadata = json_object_get(about, "metadata");
+        json_t *mounts = json_object_get(about, "mounts");
         sb->metadata = json_is_object(metadata) ? json_incref(metadata) : json_object();
+        sb->mounts = json_is_array(mounts) ? json_incref(mounts) : NULL;
         sb->created_ms = integer(about, "created_ms");
         sb->ttl_ms = (uint64_t)integer(about, "ttl_ms");
         sb->expires_ms = integer(about, "expires_ms");
@@ -360,6 +368,8 @@ json_t *sandbox_to_json(const struct core_sandbox *sb)
                 network_to_json(&sb->core->settings, &sb->network), "workspace",
                 workspace_words[sb->workspace], "persistent", sb->persistent, "executions",
                 (json_int_t)sb->executions, "processes", (json_int_t)sandbox_processes_running(sb));
+        if (o)
+                json_object_set_new(o, "mounts", sb->mounts ? json_incref(sb->mounts) : json_array());
         if (o && sandbox_alive(sb))
                 json_object_set_new(o, "isolation", isolation_to_json(sb->walls, sb->missing));
         return o;

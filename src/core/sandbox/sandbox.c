@@ -66,6 +66,7 @@ static void sandbox_free(struct core_sandbox *sb)
         sb->core->hooks->on_sandbox_gone(sb);
         list_remove(&sb->link);
         json_decref(sb->metadata);
+        json_decref(sb->mounts);
         network_done(&sb->network);
         used_image_unref(sb->image);
         free(sb);

@@ -67,8 +67,10 @@ struct sandbox_spec {
         struct cella_limits limits;
         uint32_t required;
         enum workspace_access workspace;
-        struct network network; /* borrowed */
-        const json_t *asked;    /* the requested network; NULL: any */
+        struct network network;     /* borrowed */
+        const json_t *asked;        /* the requested network; NULL: any */
+        json_t *mounts;             /* see core/mount.h; borrowed; NULL: none */
+        const json_t *asked_mounts; /* the requested ones; NULL: any */
         enum engine_choice engine;
         struct used_image *image; /* borrowed; NULL: host */
         unsigned chosen;          /* CHOSEN_...: by the request itself, not by the settings */
@@ -95,6 +97,7 @@ struct core_sandbox {
         uint32_t required;
         enum workspace_access workspace;
         struct network network;          /* as it was made */
+        json_t *mounts;                  /* see core/mount.h; NULL: none */
         char directory[KEEPER_NAME_MAX]; /* of the persistent workspace; "": none */
         char image_name[256];            /* "host", or the requested name */
         struct used_image *image;        /* the image at the time it was made; NULL: host, or not made yet */

@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/limits.h"
 #include "core/settings/image_fields.h"
+#include "core/settings/mount_fields.h"
 #include "core/settings/network_fields.h"
 #include "core/settings/runtime_fields.h"
 #include "snapshot/preload.h"
@@ -296,6 +297,12 @@ static struct field all_fields[] = {
          .standard = "null",
          .help = "the directory with one directory for each agent, which workspace ro and rw show it",
          .check = check_directory},
+        {.name = "mounts",
+         .type = FIELD_ARRAY,
+         .item = &mount_setting,
+         .max = 64,
+         .standard = "[]",
+         .help = "directories of the host that requests may ask for by name"},
         {.name = "engine",
          .type = FIELD_WORD,
          .words = engine_words,
@@ -434,6 +441,8 @@ int settings_from(json_t *document, struct settings *ret, struct cella_err *err)
         const json_t *audit = json_object_get(document, "audit"), *scan = json_object_get(document, "scan");
         struct settings s = {.document = document};
         int r = network_check_settings(document, err);
+        if (r == 0)
+                r = mounts_check_settings(document, err);
         if (r < 0)
                 return r;
         s.mode = (enum sandbox_mode)word_index(mode_words, text(document, "mode"));

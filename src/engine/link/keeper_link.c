@@ -147,7 +147,7 @@ static int request(struct keeper_link *link, void *data, size_t len, keeper_answ
 int keeper_link_make(struct keeper_link *link, struct keeper_make *make, keeper_answer answer, void *context)
 {
         make->type = KEEPER_MAKE;
-        return request(link, make, sizeof *make, answer, context);
+        return request(link, make, sizeof *make + make->mounts_len, answer, context);
 }
 
 int keeper_link_ask(struct keeper_link *link, enum keeper_request type, uint32_t sandbox,

@@ -39,7 +39,8 @@ int keeper_link_new(uv_loop_t *loop, int fd, const struct keeper_link_events *ev
                     struct keeper_link **ret, struct cella_err *err);
 struct keeper_link *keeper_link_free(struct keeper_link *link);
 
-/* Sends KEEPER_MAKE.  The answer is KEEPER_MADE or KEEPER_FAILED. */
+/* Sends KEEPER_MAKE with its mounts, which follow in memory if there are any (struct keeper_make_mounts). The
+ * answer is KEEPER_MADE or KEEPER_FAILED. */
 int keeper_link_make(struct keeper_link *link, struct keeper_make *make, keeper_answer answer, void *context);
 
 /* Only in the callback for KEEPER_MADE: takes the counters that came with it; missing ones are -1. */

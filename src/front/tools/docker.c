@@ -60,9 +60,9 @@ static const struct field own_fields[] = {
 
 const struct field *docker_tool_input(void)
 {
-        const struct field *const common[] = {&run_env_field,    &run_files_field,   &run_timeout_field,
-                                              &run_memory_field, &run_secrets_field, &run_agent_field,
-                                              &run_cpus_field,   run_network_field()};
+        const struct field *const common[] = {&run_env_field,    &run_files_field,    &run_timeout_field,
+                                              &run_memory_field, &run_secrets_field,  &run_agent_field,
+                                              &run_cpus_field,   run_network_field(), &run_mounts_field};
         static struct field fields[ARRAY_LEN(own_fields) + ARRAY_LEN(common) + 1];
         size_t n = 0;
         for (; n < ARRAY_LEN(own_fields); n++)

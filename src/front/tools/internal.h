@@ -52,7 +52,7 @@ void kill_tool_begin(struct tool_call *call);
 
 /* ---- run.c: shared by the tools that run a command ---- */
 extern const struct field run_secrets_field, run_timeout_field, run_memory_field, run_env_field,
-        run_files_field, run_agent_field, run_cpus_field;
+        run_files_field, run_agent_field, run_cpus_field, run_mounts_field;
 const struct field *run_network_field(void);
 /* Returns the limits among the arguments, but the time limit, as a new reference. */
 json_t *run_limits(const struct tool_call *call);

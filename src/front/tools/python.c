@@ -92,7 +92,9 @@ const struct field *python_tool_input(void)
                 {0},
                 {0},
                 {0},
+                {0},
                 {0}};
+        fields[ARRAY_LEN(fields) - 5] = run_mounts_field;
         fields[ARRAY_LEN(fields) - 4] = run_agent_field;
         fields[ARRAY_LEN(fields) - 3] = run_cpus_field;
         fields[ARRAY_LEN(fields) - 2] = *run_network_field();
@@ -444,6 +446,7 @@ static struct exec_request code_request(const struct tool_call *call)
                                      .workspace = -1,
                                      .engine = -1,
                                      .network = json_object_get(call->arguments, "network"),
+                                     .mounts = json_object_get(call->arguments, "mounts"),
                                      .isolated = context != NULL,
                                      .lasting = true};
 }

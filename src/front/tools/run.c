@@ -7,6 +7,7 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "core/execution/submit.h"
+#include "core/settings/mount_fields.h"
 #include "core/settings/network_fields.h"
 #include "front/tools/brief.h"
 #include "front/tools/internal.h"
@@ -72,6 +73,14 @@ const struct field *run_network_field(void)
         field.fields = network_request_fields();
         return &field;
 }
+
+const struct field run_mounts_field = {.name = "mounts",
+                                       .type = FIELD_ARRAY,
+                                       .item = &mount_request,
+                                       .max = KEEPER_MOUNTS_MAX,
+                                       .check = mounts_check_request,
+                                       .help = "Directories that the operator offers by name: [{\"name\": "
+                                               "\"datasets\", \"target\": \"/data\"}]."};
 
 const struct field *exec_tool_input(void)
 {
@@ -140,6 +149,7 @@ const struct field *shell_tool_input(void)
                 {0},
                 {0},
                 {0},
+                {0},
                 {0}};
         fields[5] = run_env_field;
         fields[6] = run_files_field;
@@ -149,6 +159,7 @@ const struct field *shell_tool_input(void)
         fields[10] = run_agent_field;
         fields[11] = run_cpus_field;
         fields[12] = *run_network_field();
+        fields[13] = run_mounts_field;
         return fields;
 }
 
@@ -306,8 +317,8 @@ json_t *run_limits(const struct tool_call *call)
 
 json_t *run_document(const struct tool_call *call)
 {
-        static const char *const same[] = {"stdin", "env",   "files",  "cwd",    "session",
-                                           "agent", "image", "engine", "network"};
+        static const char *const same[] = {"stdin", "env",   "files",  "cwd",     "session",
+                                           "agent", "image", "engine", "network", "mounts"};
         json_t *document = json_object(), *limits = run_limits(call);
         const json_t *timeout = json_object_get(call->arguments, "timeout_ms");
         for (size_t i = 0; i < ARRAY_LEN(same); i++)

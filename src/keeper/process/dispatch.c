@@ -5,6 +5,7 @@
 #include "base/auto.h"
 #include "base/limits.h"
 #include "keeper/process/keeper.h"
+#include "wire/mounts.h"
 
 #define KNOWN (SANDBOX_LIVE | SANDBOX_FREEZING | SANDBOX_FROZEN | SANDBOX_DEAD)
 
@@ -37,7 +38,17 @@ static const char *check_image(const struct keeper_make *m)
         return m->uid > USER_MAX || m->gid > USER_MAX ? "a value out of range" : NULL;
 }
 
-static const char *check_make(const struct keeper_make *m)
+static const char *check_mounts(const struct keeper_make *m, const char *text)
+{
+        struct mounts_item mounts[KEEPER_MOUNTS_MAX];
+        int n = mounts_parse(text, m->mounts_len, mounts, KEEPER_MOUNTS_MAX);
+        if (n < 0)
+                return "a bad mount";
+        return n > 0 && m->direct ? "options that code without isolation cannot have"
+                                  : mounts_wrong(mounts, (size_t)n);
+}
+
+static const char *check_make(const struct keeper_make *m, const char *mounts)
 {
         const char *wrong;
         if (!keeper_text_ends(m->id, sizeof m->id) || !keeper_text_ends(m->name, sizeof m->name) ||
@@ -45,12 +56,12 @@ static const char *check_make(const struct keeper_make *m)
                 return "an unterminated string";
         if (!keeper_name_is_valid(m->id))
                 return "a bad id";
-        if (m->required & ~limits_bits() || m->user_root > 1 || m->reserved || m->long_lived > 1 ||
-            m->network > 1 || m->direct > 1 || m->pulls)
+        if (m->required & ~limits_bits() || m->user_root > 1 || m->long_lived > 1 || m->network > 1 ||
+            m->direct > 1 || m->pulls)
                 return "a value out of range";
         if (m->direct && (m->network || m->long_lived || m->user_root || m->workspace || m->image[0]))
                 return "options that code without isolation cannot have";
-        if ((wrong = check_image(m)))
+        if ((wrong = check_image(m)) || (wrong = check_mounts(m, mounts)))
                 return wrong;
         switch (m->workspace) {
         case KEEPER_SCRATCH:
@@ -78,10 +89,11 @@ const char *dispatch_check(const union dispatch_packet *packet, size_t len, cons
                         rule = &rules[i];
         if (!rule)
                 return "an unknown request";
-        if (len != rule->size)
+        if (len < rule->size || len > sizeof *packet ||
+            len != rule->size + (rule->type == KEEPER_MAKE ? packet->make.mounts_len : 0))
                 return "a packet of the wrong size";
         if (rule->type == KEEPER_MAKE)
-                wrong = check_make(&packet->make);
+                wrong = check_make(&packet->make, packet->with_mounts.mounts);
         else if (rule->type == KEEPER_DROP)
                 wrong = !keeper_text_ends(packet->drop.name, sizeof packet->drop.name)
                                 ? "an unterminated string"

@@ -18,6 +18,7 @@ union dispatch_packet {
                 uint32_t type, number;
         };
         struct keeper_make make;
+        struct keeper_make_mounts with_mounts;
         struct keeper_about about;
         struct keeper_drop drop;
         struct keeper_root root;
@@ -28,7 +29,7 @@ struct dispatch_rule {
         uint32_t states; /* SANDBOX_* states in which the request is allowed; 0: the request names no sandbox
                           */
         const char *name;
-        size_t size; /* the exact size of the packet */
+        size_t size; /* the exact size of the packet; KEEPER_MAKE: without its mounts */
         void (*handle)(struct keeper *keeper, struct sandbox_entry *entry,
                        const union dispatch_packet *packet);
 };

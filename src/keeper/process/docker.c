@@ -32,7 +32,7 @@ static int start(struct keeper *k, struct cella_err *err)
         struct keeper_docker *d = &k->docker;
         char home[KEEPER_PATH_MAX + 16];
         snprintf(home, sizeof home, "%s" DOCKER_HOME, k->setup->policy.state);
-        int r = docker_process_start(home, true, &d->process, err);
+        int r = docker_process_start(home, &k->setup->policy, &d->process, err);
         if (r < 0)
                 return r;
         d->lives = true;

@@ -14,6 +14,7 @@
 #include "keeper/spawn/assemble.h"
 #include "keeper/spawn/image_root.h"
 #include "sys/file.h"
+#include "wire/mounts.h"
 
 #define DEATH_PATIENCE_US 10000000
 #define FREEZE_PATIENCE_US 2000000
@@ -35,29 +36,81 @@ static int open_image(const struct keeper *k, const struct keeper_make *m, struc
         return r < 0 ? r : 0;
 }
 
-static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **ret, struct cella_err *err)
+/* The directories that a sandbox shows, opened and checked. */
+struct shown {
+        int workspace; /* -1: private */
+        bool volume;   /* workspace is a detached mount */
+        char path[KEEPER_PATH_MAX + KEEPER_NAME_MAX];
+        int fds[KEEPER_MOUNTS_MAX];
+        char paths[KEEPER_MOUNTS_MAX][KEEPER_PATH_MAX];
+        struct cella_mount mounts[KEEPER_MOUNTS_MAX];
+        size_t n_mounts;
+};
+
+static void shown_done_auto(struct shown *s)
 {
-        char path[KEEPER_PATH_MAX + KEEPER_NAME_MAX], root[IMAGE_ROOT_PATH];
+        sys_close(s->workspace);
+        for (size_t i = 0; i < s->n_mounts; i++)
+                sys_close(s->fds[i]);
+}
+
+static int open_workspace(const struct keeper *k, const struct keeper_make *m, struct shown *ret,
+                          struct cella_err *err)
+{
+        int r = workspace_open(&k->setup->policy, m, &ret->workspace, ret->path, err);
+        if (r < 0 || m->workspace != KEEPER_PERSISTENT)
+                return r;
+        ret->volume = k->setup->volumes >= 0;
+        if (!ret->volume && (m->required & CELLA_LIMIT_DISK)) {
+                err_say(err, CELLA_ISOLATION_UNAVAILABLE, -ENOTSUP,
+                        "volume: the limit on disk of a persistent workspace cannot be enforced here");
+                return err_hint(err, "run the daemon as root, with loop devices and mke2fs; or ask for none");
+        }
+        if (!ret->volume)
+                return 0;
+        sys_close(TAKE_FD(ret->workspace)); /* the directory only marks that the workspace exists */
+        r = volume_mount(k->setup->volumes, m->name, &m->limits, err);
+        ret->workspace = r < 0 ? -1 : r;
+        return r < 0 ? r : 0;
+}
+
+/* dispatch_check() has checked their text. */
+static int open_mounts(const struct keeper *k, const struct keeper_make_mounts *m, struct shown *ret,
+                       struct cella_err *err)
+{
+        struct mounts_item items[KEEPER_MOUNTS_MAX];
+        int n = mounts_parse(m->mounts, m->make.mounts_len, items, KEEPER_MOUNTS_MAX), r = 0;
+        for (int i = 0; i < n && r == 0; i++) {
+                r = workspace_open_mount(&k->setup->policy, items[i].source, &ret->fds[i], ret->paths[i],
+                                         err);
+                if (r < 0)
+                        return r;
+                ret->mounts[i] = (struct cella_mount){ret->paths[i], items[i].target, items[i].writable};
+                ret->n_mounts++;
+        }
+        return r;
+}
+
+static int make(struct keeper *k, const struct keeper_make_mounts *with_mounts, struct sandbox **ret,
+                struct cella_err *err)
+{
+        const struct keeper_make *m = &with_mounts->make;
+        char root[IMAGE_ROOT_PATH];
         struct sandbox_image image;
         struct cella_options options;
-        AUTO(sys_close) int workspace = -1;
+        AUTO(shown_done) struct shown shown;
+        shown.workspace = -1;
+        shown.volume = false;
+        shown.n_mounts = 0;
         if (k->table.used == KEEPER_SANDBOXES_MAX)
                 return err_say(err, CELLA_OVER_CAPACITY, -EUSERS, "the maximum of %d sandboxes is reached",
                                KEEPER_SANDBOXES_MAX);
         int r = limits_check(&m->limits, err); /* the limits decide the size of a volume */
         if (r == 0)
-                r = workspace_open(&k->setup->policy, m, &workspace, path, err);
-        bool volume = m->workspace == KEEPER_PERSISTENT && k->setup->volumes >= 0;
-        if (r == 0 && m->workspace == KEEPER_PERSISTENT && !volume && (m->required & CELLA_LIMIT_DISK)) {
-                r = err_say(err, CELLA_ISOLATION_UNAVAILABLE, -ENOTSUP,
-                            "volume: the limit on disk of a persistent workspace cannot be enforced here");
-                err_hint(err, "run the daemon as root, with loop devices and mke2fs; or ask for none");
-        }
-        if (r == 0 && volume) {
-                sys_close(TAKE_FD(workspace)); /* the directory only marks that the workspace exists */
-                r = workspace = volume_mount(k->setup->volumes, m->name, &m->limits, err);
-        }
-        if (r >= 0) /* r may be the descriptor of the volume */
+                r = open_workspace(k, m, &shown, err);
+        if (r == 0)
+                r = open_mounts(k, with_mounts, &shown, err);
+        if (r == 0)
                 r = open_image(k, m, &image, root, err);
         if (r < 0)
                 return r;
@@ -67,12 +120,14 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
                 options.limits.open_files = k->files_max / 2;
         options.required = m->required;
         options.user_root = m->user_root;
-        options.workspace = workspace < 0 ? NULL : path;
+        options.workspace = shown.workspace < 0 ? NULL : shown.path;
         options.workspace_writable = m->workspace != KEEPER_READ_ONLY;
+        options.mounts = shown.mounts;
+        options.n_mounts = shown.n_mounts;
         AUTO(netns_let_go) struct netns_kept netns = spare_take_netns(&k->spare);
         /* Sandboxes for one execution without own mounts or network can copy the shared view. */
-        const bool plain =
-                workspace < 0 && image.fd < 0 && !m->long_lived && !m->network && !m->direct && !m->user_root;
+        const bool plain = shown.workspace < 0 && shown.n_mounts == 0 && image.fd < 0 && !m->long_lived &&
+                           !m->network && !m->direct && !m->user_root;
         /* A long-lived sandbox has additional groups, so it does not take reused ones. */
         struct spare_groups again = {.user = -1};
         if (!m->long_lived && !m->network && !m->direct)
@@ -85,8 +140,9 @@ static int make(struct keeper *k, const struct keeper_make *m, struct sandbox **
                 .id = m->id,
                 .program = k->program,
                 .netns = &netns,
-                .workspace_fd = workspace,
-                .workspace_is_mount = volume,
+                .workspace_fd = shown.workspace,
+                .mount_fds = shown.fds,
+                .workspace_is_mount = shown.volume,
                 .freezable = m->long_lived,
                 /* The network namespace of a sandbox with a network contains rules and sockets. */
                 .keep_netns = k->spare.makes && !m->long_lived && !m->network,
@@ -128,7 +184,7 @@ void handle_make(struct keeper *k, struct sandbox_entry *entry, const union disp
         struct cella_err err = {0};
         struct sandbox *sandbox = NULL;
         (void)entry;
-        if (make(k, &packet->make, &sandbox, &err) < 0 || !sandbox) {
+        if (make(k, &packet->with_mounts, &sandbox, &err) < 0 || !sandbox) {
                 log_error(packet->make.id, "cannot make a sandbox: %s", err.msg);
                 keeper_fail(k, packet->number, &err);
                 return;

@@ -6,9 +6,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "jail/workspace.h"
 #include "keeper/process/outbox.h"
 #include "keeper/process/spare.h"
-#include "keeper/process/workspace.h"
 #include "keeper/spawn/child.h"
 #include "keeper/spawn/docker_process.h"
 #include "keeper/spawn/egress_process.h"

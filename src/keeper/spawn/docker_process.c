@@ -55,16 +55,20 @@ static size_t add(char *argv[], size_t n, char *option, char *value)
         return n;
 }
 
-int docker_process_start(const char *home, bool server, struct docker_process *ret, struct cella_err *err)
+int docker_process_start(const char *home, const struct workspace_policy *policy, struct docker_process *ret,
+                         struct cella_err *err)
 {
-        char path[PATH_SIZE], *argv[12] = {PROGRAM};
+        char path[PATH_SIZE], *argv[20] = {PROGRAM};
         int pair[2];
         struct child child;
         size_t n = add(argv, 1, "--home", (char *)home);
         n = add(argv, n, "--host", getenv("DOCKER_HOST"));
         n = add(argv, n, "--runtime-dir", getenv("XDG_RUNTIME_DIR"));
         n = add(argv, n, "--transport", getenv("CELLA_DOCKER_TRANSPORT"));
-        n = add(argv, n, "--for", server ? "server" : NULL);
+        n = add(argv, n, "--for", policy ? "server" : NULL);
+        n = add(argv, n, "--state", policy ? (char *)policy->state : NULL);
+        n = add(argv, n, "--workspace-root", policy ? (char *)policy->pin : NULL);
+        n = add(argv, n, "--workspace", policy ? (char *)policy->only : NULL);
         argv[n] = NULL;
         AUTO(sys_close) int program = open_program(path, err);
         if (program < 0)

@@ -18,9 +18,9 @@ static int open_tree(struct making *m, size_t i, int source_fd, struct cella_err
 {
         if (source_fd < 0 || !m->spec.privileged)
                 return 0;
+        const bool is_mount = m->parts->workspace_is_mount && source_fd == m->parts->workspace_fd;
         AUTO(sys_close)
-        int low = m->parts->workspace_is_mount ? sys_dup_above(source_fd, 3)
-                                               : sys_open_tree_clone(source_fd, "", true);
+        int low = is_mount ? sys_dup_above(source_fd, 3) : sys_open_tree_clone(source_fd, "", true);
         int r = low < 0 ? low : sys_mount_private(low);
         if (r >= 0)
                 r = m->mounts[i].tree_fd = sys_dup_above(low, INIT_FREE_FD);
@@ -99,7 +99,7 @@ int making_add_mounts(struct making *m, const struct cella_options *options, str
                 r = add_mount(m, options->workspace, m->parts->workspace_fd, "/workspace",
                               options->workspace_writable, err);
         for (size_t i = 0; i < options->n_mounts && r == 0; i++)
-                r = add_mount(m, options->mounts[i].source, -1, options->mounts[i].target,
-                              options->mounts[i].writable, err);
+                r = add_mount(m, options->mounts[i].source, m->parts->mount_fds ? m->parts->mount_fds[i] : -1,
+                              options->mounts[i].target, options->mounts[i].writable, err);
         return r;
 }

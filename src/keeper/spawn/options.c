@@ -9,31 +9,11 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/limits.h"
+#include "wire/mounts.h"
 
 int options_check_target(const char *target, struct cella_err *err)
 {
-        static const char *const reserved[] = {"/proc", "/dev", "/usr", "/etc", "/bin", "/sbin", "/lib"};
-        const char *why = NULL;
-        if (target[0] != '/' || target[1] == '\0')
-                why = "must be an absolute path below /";
-        if (strlen(target) > 1024)
-                why = "is longer than 1024 characters";
-        for (const char *p = target; *p && !why; p++) {
-                if ((unsigned char)*p < ' ')
-                        why = "holds a control character";
-                if (*p != '/')
-                        continue;
-                size_t len = strcspn(p + 1, "/");
-                if (len == 0)
-                        why = "has an empty component";
-                if ((len == 1 && p[1] == '.') || (len == 2 && p[1] == '.' && p[2] == '.'))
-                        why = "has a '.' or '..' component";
-        }
-        for (size_t i = 0; i < ARRAY_LEN(reserved) && !why; i++) {
-                size_t len = strlen(reserved[i]);
-                if (!strncmp(target, reserved[i], len) && (target[len] == '/' || target[len] == '\0'))
-                        why = "lies in a directory that the sandbox provides";
-        }
+        const char *why = mounts_target_wrong(target);
         if (!why)
                 return 0;
         return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "mount target '%.100s' %s", target, why);

@@ -62,7 +62,8 @@ struct sandbox_parts {
         int program;    /* the init program, see program_open_init(); borrowed. -1: opened and closed here */
         struct netns_kept *netns; /* an unused namespace with loopback up; taken with keep_netns. NULL or
                                      none: a new one */
-        int workspace_fd; /* open descriptor of options->workspace; borrowed. -1: it is opened by path */
+        int workspace_fd;     /* open descriptor of options->workspace; borrowed. -1: it is opened by path */
+        const int *mount_fds; /* open descriptors of options->mounts; borrowed. NULL: opened by path */
         bool workspace_is_mount; /* workspace_fd is a detached mount, not a directory of the host */
         bool freezable;          /* see cgroup_new() */
         bool keep_netns;         /* keep the namespace in sandbox->netns */

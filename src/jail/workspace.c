@@ -1,9 +1,9 @@
-/* keeper/process/workspace.c -- decides which directories of the host the server may mount in a sandbox.
+/* jail/workspace.c -- decides which directories of the host the server may mount in a sandbox.
  *
  * Everything is opened first and then checked by descriptor, so that it cannot be exchanged in between.
  * Magic links of /proc are not followed: they could lead into a mount namespace that the server made, in
  * which paths mean something else. */
-#include "keeper/process/workspace.h"
+#include "jail/workspace.h"
 
 #include <errno.h>
 #include <linux/openat2.h>
@@ -19,6 +19,8 @@
 #include "sys/file.h"
 #include "sys/process.h"
 #include "sys/raw.h"
+#include "wire/docker.h"
+#include "wire/mounts.h"
 
 static const char *const system_directories[] = {
         "/bin",
@@ -46,25 +48,29 @@ static const char *const system_directories[] = {
         "/var/spool",
 };
 
-/* Whether path a is b or below b. */
-static bool is_in(const char *a, const char *b)
+/* Whether one of the paths is the other, or contains it. */
+static bool overlap(const char *a, const char *b)
 {
-        size_t len = strlen(b);
-        if (len > 0 && b[len - 1] == '/')
-                len--;
-        return !strncmp(a, b, len) && (a[len] == '/' || a[len] == '\0');
+        return mounts_is_in(a, b) || mounts_is_in(b, a);
+}
+
+bool workspace_is_of_system(const char *path)
+{
+        for (size_t i = 0; i < ARRAY_LEN(system_directories); i++)
+                if (overlap(path, system_directories[i]))
+                        return true;
+        return false;
 }
 
 bool workspace_is_allowed(const struct workspace_policy *p, const char *path)
 {
-        if (path[0] != '/' || is_in(p->state, path) || is_in(path, p->state))
+        char docker[KEEPER_PATH_MAX + 16];
+        snprintf(docker, sizeof docker, "%s" DOCKER_HOME, p->state);
+        if (path[0] != '/' || overlap(path, p->state) || overlap(path, docker))
                 return false;
         if (p->only) /* the user named it on the command line */
                 return !strcmp(path, p->only);
-        for (size_t i = 0; i < ARRAY_LEN(system_directories); i++)
-                if (is_in(path, system_directories[i]) || is_in(system_directories[i], path))
-                        return false;
-        return !p->pin || is_in(path, p->pin);
+        return !workspace_is_of_system(path) && (!p->pin || mounts_is_in(path, p->pin));
 }
 
 static int open_dir(int at, const char *path, uint64_t resolve)
@@ -126,7 +132,7 @@ static int refused(const char *what, const char *path, const struct workspace_po
                    struct cella_err *err)
 {
         err_say(err, CELLA_ACCESS_DENIED, -EPERM, "%s '%.120s' is not allowed", what, path);
-        return p->pin ? err_hint(err, "cella serve --workspace-root allows those in %.100s", p->pin)
+        return p->pin ? err_hint(err, "cella serve --workspace-root allows directories in %.100s", p->pin)
                       : err_hint(err, "choose a directory that does not belong to the system");
 }
 
@@ -169,6 +175,25 @@ static int open_host(const struct workspace_policy *p, const struct keeper_make 
         err_set(err, CELLA_NOT_FOUND, fd, "workspace '%.120s/%s'", make->root, make->name);
         return fd == -ENOENT ? err_hint(err, "make the directory, or use workspace 'rw', which makes it")
                              : fd;
+}
+
+int workspace_open_mount(const struct workspace_policy *p, const char *source, int *ret_fd,
+                         char path[KEEPER_PATH_MAX], struct cella_err *err)
+{
+        struct workspace_policy beside = *p;
+        beside.only = NULL; /* there is one workspace, but there may be mounts beside it */
+        AUTO(sys_close) int fd = open_dir(AT_FDCWD, source, RESOLVE_NO_SYMLINKS);
+        int r = fd < 0 ? fd : real_path(fd, path, KEEPER_PATH_MAX);
+        if (r == -ELOOP) {
+                err_say(err, CELLA_ACCESS_DENIED, r, "mount '%.120s' leads through a symbolic link", source);
+                return err_hint(err, "the setting mounts must name the directory itself: realpath prints it");
+        }
+        if (r == 0 && !workspace_is_allowed(&beside, path))
+                return refused("mount", source, p, err);
+        if (r < 0)
+                return err_set(err, CELLA_NOT_FOUND, r, "mount '%.120s'", source);
+        *ret_fd = TAKE_FD(fd);
+        return 0;
 }
 
 int workspace_open(const struct workspace_policy *p, const struct keeper_make *make, int *ret_fd,
