@@ -42,6 +42,8 @@ const struct api_route api_routes[] = {
         {HTTP_GET, SANDBOX, 0, 0, 0, NULL, rest_sandbox_get, "one sandbox", NULL, "sandbox"},
         {HTTP_DELETE, SANDBOX, MAY_MANAGE, 0, 0, NULL, rest_sandbox_delete,
          "ends the sandbox and all its processes", NULL, "nothing"},
+        {HTTP_PATCH, SANDBOX, MAY_MANAGE, 0, 65536, sandbox_patch_fields, rest_sandbox_patch,
+         "raises limits of the sandbox", NULL, "sandbox"},
         {HTTP_POST, SANDBOX "/pause", MAY_MANAGE, API_RAW, 4096, NULL, rest_sandbox_pause,
          "pauses the sandbox and its deadlines", NULL, "sandbox"},
         {HTTP_POST, SANDBOX "/resume", MAY_MANAGE, API_RAW, 4096, NULL, rest_sandbox_resume,

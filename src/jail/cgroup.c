@@ -184,15 +184,19 @@ static int limit_memory(const struct cgroup *cg, uint64_t bytes)
         return r;
 }
 
+/* init is one process more than the code has; with several commands at once, so are init's helpers. */
+static int limit_processes(const struct cgroup *cg, uint32_t processes)
+{
+        return set(cg, PIDS, "pids.max", processes + 1ull + (cg->freezable ? JAIL_HELPERS : 0));
+}
+
 static int set_limits(struct cgroup *cg, const struct cella_limits *limits)
 {
         int r = 0;
         if (cg->has[MEMORY])
                 r = limit_memory(cg, limits->memory_bytes);
-        /* init is one process more than the code has; with several commands at once, so are init's
-         * helpers. */
         if (r == 0 && cg->has[PIDS])
-                r = set(cg, PIDS, "pids.max", limits->processes + 1ull + (cg->freezable ? JAIL_HELPERS : 0));
+                r = limit_processes(cg, limits->processes);
         /* v2 may delegate the other controllers without cpu. */
         if (r == 0 && cg->home->v2 && faccessat(cg->dir[0], "cpu.max", F_OK, 0) < 0)
                 cg->has[CPU] = false;
@@ -402,6 +406,41 @@ void cgroup_unthrottle(struct cgroup *cg)
                 return;
         int r = cg->home->v2 ? put(cg, CPU, "cpu.max", "max") : put(cg, CPU, "cpu.cfs_quota_us", "-1");
         cg->throttled = r < 0;
+}
+
+/* On v1, the limit that includes swap may not be below the other one, so it is raised first. */
+static int raise_memory(const struct cgroup *cg, uint64_t bytes)
+{
+        int r = cg->home->v2 ? 0 : set(cg, MEMORY, "memory.memsw.limit_in_bytes", bytes);
+        if (r == 0 || r == -ENOENT)
+                r = limit_memory(cg, bytes);
+        if (r == 0 && cg->sockets_limited && !cg->home->v2)
+                r = set(cg, MEMORY, "memory.kmem.tcp.limit_in_bytes", bytes);
+        return r == -ENOENT ? 0 : r; /* see cgroup_limit_sockets() */
+}
+
+int cgroup_raise(struct cgroup *cg, const struct cella_limits *limits)
+{
+        const struct cella_limits before = cg->limits;
+        const bool throttled = cg->throttled;
+        int r = 0;
+        if (cg->has[MEMORY] && limits->memory_bytes > before.memory_bytes)
+                r = raise_memory(cg, limits->memory_bytes);
+        if (r == 0 && cg->has[PIDS] && limits->processes > before.processes)
+                r = limit_processes(cg, limits->processes);
+        if (r == 0 && throttled && limits->cpus_milli > before.cpus_milli) {
+                /* v1 refuses a limit above that of the parent group.  Then ours must go. */
+                cgroup_unthrottle(cg);
+                r = cgroup_throttle(cg, limits->cpus_milli);
+        }
+        if (r == 0) {
+                cg->limits = *limits;
+                return 0;
+        }
+        set_limits(cg, &before);
+        if (throttled)
+                cgroup_throttle(cg, before.cpus_milli);
+        return r;
 }
 
 static void hold_all(struct cgroup *cg)

@@ -35,6 +35,8 @@ enum keeper_request {
         KEEPER_DOCKER_WANTED, /* same: KEEPER_DOCKER or KEEPER_FAILED */
         KEEPER_CHECK_ROOT,    /* struct keeper_root: KEEPER_DONE if the directory can contain workspaces of
                                  agents, or KEEPER_FAILED */
+        KEEPER_RAISE,         /* struct keeper_raise: raises limits of a live sandbox.  KEEPER_DONE or
+                                 KEEPER_FAILED; then the limits are as before */
 };
 
 enum keeper_reply {
@@ -97,6 +99,12 @@ struct keeper_about {
         uint32_t reserved;
 };
 
+struct keeper_raise {
+        struct keeper_about about;
+        uint64_t memory_bytes; /* a limit that is not above the present one is not changed */
+        uint32_t processes, cpus_milli;
+};
+
 struct keeper_drop {
         uint32_t type, number;
         char name[KEEPER_NAME_MAX];
@@ -138,7 +146,9 @@ enum { KEEPER_KNOWS_CPU = 1, KEEPER_KNOWS_MEMORY = 2, KEEPER_KNOWS_PROCESSES = 4
 _Static_assert(sizeof(struct keeper_make) == 12 * 4 + 32 + KEEPER_NAME_MAX + KEEPER_PATH_MAX +
                                                      KEEPER_IMAGE_MAX + sizeof(struct cella_limits),
                "no holes");
-_Static_assert(sizeof(struct keeper_about) == 16 && sizeof(struct keeper_made) == 32, "no holes");
+_Static_assert(sizeof(struct keeper_about) == 16 && sizeof(struct keeper_made) == 32 &&
+                       sizeof(struct keeper_raise) == 32,
+               "no holes");
 _Static_assert(sizeof(struct keeper_counted) == 16 + 5 * 8 + 8 + 8, "no holes");
 
 /* ---- checks of a packet, for those who receive it ---- */

@@ -277,6 +277,20 @@ def create_json_prints_the_answer():
 
 
 @test
+def raise_sends_the_limits():
+    r, requests = against(answer({"id": SBX}), "raise", SBX, "--memory", "1G", "--timeout", "10m", "--cpus", "2")
+    expect(r, out="")
+    same((requests[0].method, requests[0].path, requests[0].json()),
+         ("PATCH", f"/v1/sandboxes/{SBX}", {"limits": {"timeout_ms": 600000, "memory_bytes": 1 << 30, "cpus": 2.0}}), "request")
+    same(against(answer({"id": SBX, "x": 1}), "raise", SBX, "--memory", "1G", "--json")[0].json(), {"id": SBX, "x": 1}, "answer")
+    refused(against(error(403, "access_denied", "access denied: limits.memory_bytes"), "raise", SBX, "--memory", "1G")[0], 125, "limits.memory_bytes")
+    for words in ([SBX], ["--memory", "1G"], [SBX, "x", "--memory", "1G"], [SBX, "--memory", "1"], ["junk", "--memory", "1G"]):
+        r, requests = against(answer({}), "raise", *words)
+        refused(r, 2)
+        same(requests, [], "requests")
+
+
+@test
 def exec_passes_every_byte_of_output():
     data = random.Random(1).randbytes(300_000)
     parts = [output("stdout", data[i : i + 9999]) for i in range(0, len(data), 9999)]
@@ -1321,7 +1335,7 @@ def shell_without_a_websocket_is_an_error():
 
 @test
 def every_command_has_help_and_names_the_nearest_option():
-    for name in ("create", "exec", "ls", "rm", "cp", "shell", "logs", "ps", "kill", "settings", "key"):
+    for name in ("create", "raise", "exec", "ls", "rm", "cp", "shell", "logs", "ps", "kill", "settings", "key"):
         r = cella([name, "--help"])
         same(r.rc, 0, "exit status", r)
         ensure(r.out.startswith(f"usage: cella {name} ") and "--socket PATH" in r.out, "help", r)

@@ -31,6 +31,7 @@ RULES = {
     ("DELETE", "/v1/images/{name}"): "images",
     ("GET", "/v1/executions/verify"): "audit", ("DELETE", "/v1/executions/{id}"): "sandbox.exec", ("POST", "/v1/exec"): "sandbox.exec",
     ("POST", "/v1/sandboxes"): "sandbox.manage", ("DELETE", "/v1/sandboxes/{id}"): "sandbox.manage",
+    ("PATCH", "/v1/sandboxes/{id}"): "sandbox.manage",
     **{("POST", f"/v1/sandboxes/{{id}}/{x}"): "sandbox.manage" for x in ("pause", "resume", "keepalive")},
     **{(m, f"/v1/sandboxes/{{id}}/{x}"): "sandbox.exec" for m, x in (
         ("POST", "exec"), ("POST", "processes"), ("GET", "processes"), ("GET", "processes/{pid}"), ("DELETE", "processes/{pid}"),
@@ -96,7 +97,7 @@ def hidden(victim, text, what):
 def body_of(method, pattern):
     bodies = {"/v1/exec": {"runtime": "sh", "code": "true"}, "/v1/keys": {"name": "x"}, "signal": {"signal": 9}, "exec": {"runtime": "sh", "code": "true"},
               "processes": {"command": ["true"]}, "contexts": {"runtime": "bash"}, "run": {"code": "true"}, "mkdir": {"path": "x"},
-              "move": {"from": "x", "to": "y"}, "stat": {"path": "x"}, "{name}": {"value": "another"}}  # fmt: skip
+              "move": {"from": "x", "to": "y"}, "stat": {"path": "x"}, "{name}": {"value": "another"}, "{id}": {"limits": {"timeout_ms": 1000}}}  # fmt: skip
     if method not in ("POST", "PUT", "PATCH"):
         return None
     return bodies.get(pattern) or bodies.get(pattern.rsplit("/", 1)[1], {})
@@ -256,7 +257,7 @@ OWNER = "owner"
 CHANGES = {
     "mode": (["all"], {"off": ["host.exec"]}),
     "scope": (["session"], {}), "workspace": (["none"], {"rw": OWNER}), "workspace_root": ([], {"/": OWNER}),
-    "mounts": ([], {"[{\"name\": \"a\", \"path\": \"/srv/a\"}]": OWNER}), "engine": ([], {"docker": OWNER}), "image": ([], {"other": ["images"]}), "default_runtimes": ([{"python": "python3"}], {}),
+    "mounts": ([], {"[{\"name\": \"a\", \"path\": \"/opt/a\"}]": OWNER}), "engine": ([], {"docker": OWNER}), "image": ([], {"other": ["images"]}), "default_runtimes": ([{"python": "python3"}], {}),
     "runtimes": ([], {"{\"python3.12\": {\"image\": \"python:3.12\"}}": ["images"]}), "limits": ([{"processes": 100}], {}),
     "network.tier": (["restricted"], {"elevated": "elevated"}),
     "network.allowed_domains": ([["a.example"]], {("a.example", "b.example", "c.example"): "elevated", ("c.example",): "elevated"}),

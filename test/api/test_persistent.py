@@ -102,9 +102,10 @@ def a_created_sandbox_with_an_agents_directory_comes_back(d):
     same(support.read(os.path.join(root, "robot", "file")), "x\n", "the agent's file after the sandbox was removed")
 
 
-@test(settings={"sandboxes": {"max": 1, "queue_timeout_ms": 100}})
+@test
 def a_sandbox_that_could_not_be_made_is_not_kept(d):
     d.sandbox(persistent=False)
+    d.ok("PATCH", "/v1/settings", {"sandboxes": {"max": 1, "queue_timeout_ms": 100}})
     d.refused("over_capacity", "POST", "/v1/sandboxes", {"ttl_ms": 3600000})
     d.restart()
     same(d.get("/v1/sandboxes"), {"sandboxes": []}, "sandboxes")

@@ -1002,6 +1002,44 @@ TEST(a_mount_shows_its_directory)
         CHECK(system(path) == 0);
 }
 
+static enum cella_kind ask_raise(const struct fake_sandbox *s, uint64_t memory, uint32_t processes,
+                                 uint32_t cpus)
+{
+        const struct keeper_raise raise = {.about = {.type = KEEPER_RAISE, .number = 9, .sandbox = s->handle},
+                                           .memory_bytes = memory,
+                                           .processes = processes,
+                                           .cpus_milli = cpus};
+        union fake_packet p;
+        CHECK(fake_send(&d, &raise, sizeof raise));
+        CHECK(fake_receive(&d, &p, NULL, 5000) > 0 && p.number == 9);
+        return p.type == KEEPER_FAILED ? p.failed.err.kind : CELLA_OK;
+}
+
+TEST(limits_of_a_live_sandbox_are_raised)
+{
+        struct fake_sandbox s;
+        struct keeper_make make;
+        fake_up(&d, NULL);
+        fake_fill(&make);
+        make.long_lived = 1;
+        make.limits.processes = 5;
+        CHECK(fake_make(&d, &make, &s));
+        const bool can = is_root() && !(s.made.missing & CELLA_LIMIT_PROCESSES);
+        CHECK(fake_ready(&s));
+        CHECK_INT(ask_raise(&s, 1, 1, 1), CELLA_OK); /* nothing is lowered */
+        CHECK_INT(ask_raise(&s, UINT64_MAX, 0, 0), CELLA_INVALID_REQUEST);
+        CHECK_INT(ask_raise(&s, 0, 30, 0), can ? CELLA_OK : CELLA_ISOLATION_UNAVAILABLE);
+        CHECK(fake_spawn(
+                &s, "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do sleep 30 & done", true));
+        const int status = WEXITSTATUS(fake_exited(&s));
+        CHECK(!can || status == 0);
+        CHECK(fake_ask(&d, KEEPER_KILL, s.handle, 0, NULL));
+        union fake_packet p;
+        CHECK(fake_receive(&d, &p, NULL, 5000) > 0 && p.type == KEEPER_DIED);
+        CHECK_INT(ask_raise(&s, 0, 60, 0), CELLA_NOT_FOUND);
+        end(&s);
+}
+
 TEST(host_workspaces_are_shown_and_made)
 {
         struct fake_sandbox s;

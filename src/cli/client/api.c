@@ -45,7 +45,7 @@ void api_limits_init(struct cella_options *options)
         memset(&options->limits, 0xff, sizeof options->limits);
 }
 
-void api_limits_put(struct json *j, const char *key, const struct cella_options *options)
+bool api_limits_put(struct json *j, const char *key, const struct cella_options *options)
 {
         bool open = false;
         for (size_t i = 0; i < limits_table_len; i++) {
@@ -63,6 +63,7 @@ void api_limits_put(struct json *j, const char *key, const struct cella_options 
         }
         if (open)
                 json_put_close(j, '}');
+        return open;
 }
 
 void api_strings_put(struct json *j, const char *key, const struct cli_list *list)

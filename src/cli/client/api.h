@@ -34,9 +34,10 @@ int api_body_begin(struct api_body *body, struct cella_err *err);
 int api_body_end(struct api_body *body, struct cella_err *err);
 void api_body_done(struct api_body *body);
 
-/* Limits of the command line: none is given before api_limits_init(); then those that were are written. */
+/* Limits of the command line: none is given before api_limits_init(); then those that were are written.
+ * api_limits_put() returns whether there are any. */
 void api_limits_init(struct cella_options *options);
-void api_limits_put(struct json *j, const char *key, const struct cella_options *options);
+bool api_limits_put(struct json *j, const char *key, const struct cella_options *options);
 
 /* An array of texts; nothing for an empty list. */
 void api_strings_put(struct json *j, const char *key, const struct cli_list *list);

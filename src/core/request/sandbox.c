@@ -218,6 +218,37 @@ int exec_request_limits(const struct exec_request *r, const struct core_sandbox 
         return 0;
 }
 
+int limits_request(const struct caller *caller, const json_t *asked, const struct core_sandbox *sb,
+                   struct cella_limits *ret, uint32_t *ret_required, struct cella_err *err)
+{
+        const uint32_t of_groups = CELLA_LIMIT_MEMORY | CELLA_LIMIT_PROCESSES | CELLA_LIMIT_CPUS;
+        struct cella_limits wanted = sb->limits;
+        uint32_t required = 0;
+        limits_overlay(asked, &wanted, &required);
+        for (size_t i = 0; i < limits_table_len; i++) {
+                const struct limit *l = &limits_table[i];
+                const uint64_t have = limit_get(&sb->limits, l), want = limit_get(&wanted, l);
+                const bool can_be_none = l->standard == 0 && l->min > 0; /* then 0 is no limit */
+                if (want == have)
+                        continue;
+                if (l->scope == LIMIT_OF_SANDBOX && !(l->bit & of_groups)) {
+                        err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                                "limits.%s of an existing sandbox cannot be changed", l->name);
+                        return err_hint(err, "make a new sandbox with this limit");
+                }
+                if (can_be_none ? have == 0 || (want != 0 && want < have) : want < have) {
+                        err_say(err, CELLA_INVALID_REQUEST, -ERANGE, "limits.%s can only be raised", l->name);
+                        return err_hint(err, "an execution may ask for less than its sandbox has");
+                }
+        }
+        int r = caller_allows(caller, &wanted, err);
+        if (r < 0)
+                return r;
+        *ret = wanted;
+        *ret_required = required;
+        return 0;
+}
+
 /* Decides whether a created sandbox survives the daemon: by default, where all requested limits hold then,
  * too. */
 static int choose_persistence(const struct core *core, const json_t *asked, struct sandbox_spec *spec,

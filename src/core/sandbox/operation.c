@@ -386,8 +386,9 @@ int operation_put(struct core_sandbox *sb, uint32_t tag, const char *path, const
 
 bool operation_stamp(const struct core_sandbox *sb, struct timespec *ret)
 {
-        /* A directory on disk may be on any file system, with a coarse clock or that of another machine. */
-        if (sb->workspace == WORKSPACE_NONE && !sb->directory[0])
+        /* A tmpfs and a volume (ext4) have timestamps of one clock.  A directory on disk may be on any file
+         * system, with a coarse clock or that of another machine. */
+        if (sb->workspace == WORKSPACE_NONE && (!sb->directory[0] || sb->core->volumes))
                 return sys_stamp_now(ret);
         clock_gettime(CLOCK_REALTIME_COARSE, ret);
         return false;

@@ -158,6 +158,7 @@ static void end(struct core_sandbox *sb)
                 err_say(&err, CELLA_NOT_FOUND, -ENOENT, "the sandbox %s has ended", sb->id);
                 frozen(sb, &err);
         }
+        sandbox_raise_lost(sb);
         egress_detach(&sb->egress);
         sb->channel = channel_free(sb->channel);
         sandbox_close_counters(sb);

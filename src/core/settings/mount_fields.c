@@ -60,7 +60,7 @@ static int check_target(const json_t *value, const char *path, struct cella_err 
 #define NAME_FIELD(help_)                                                                                    \
         {                                                                                                    \
                 .name = "name", .type = FIELD_STRING, .flags = FIELD_REQUIRED | FIELD_NO_NUL, .min = 1,      \
-                .max = 63, .check = check_name, .help = help_                                                \
+                .max = 63, .check = check_name, .help = (help_)                                              \
         }
 
 static const struct field setting_fields[] = {NAME_FIELD("name by which requests ask for the directory"),

@@ -276,7 +276,7 @@ static void freeze_gone(struct http_request *request, void *context)
         sandbox_freeze_forget(call->core, call);
 }
 
-static void on_frozen(void *context, const struct cella_err *err)
+static void on_changed(void *context, const struct cella_err *err)
 {
         struct call *call = context;
         http_on_gone(call->request, NULL, NULL);
@@ -296,7 +296,7 @@ static void freeze(struct call *call, bool yes)
                 return;
         http_on_gone(call->request, freeze_gone, call);
         sandbox_touch(sb);
-        sandbox_freeze(sb, yes, on_frozen, call);
+        sandbox_freeze(sb, yes, on_changed, call);
 }
 
 void rest_sandbox_pause(struct call *call, json_t *body)
@@ -309,6 +309,45 @@ void rest_sandbox_resume(struct call *call, json_t *body)
 {
         (void)body;
         freeze(call, false);
+}
+
+const struct field *sandbox_patch_fields(void)
+{
+        static struct field fields[] = {{.name = "limits",
+                                         .type = FIELD_OBJECT,
+                                         .flags = FIELD_REQUIRED,
+                                         .help = "higher limits, within those of the key"},
+                                        {0}};
+        fields[0].fields = limits_bare_fields();
+        return fields;
+}
+
+static void raise_gone(struct http_request *request, void *context)
+{
+        struct call *call = context;
+        (void)request;
+        sandbox_raise_forget(call->core, call);
+}
+
+void rest_sandbox_patch(struct call *call, json_t *body)
+{
+        struct core_sandbox *sb = api_sandbox(call);
+        struct cella_limits limits;
+        struct cella_err err = {0};
+        uint32_t required = 0;
+        if (!sb) {
+                json_decref(body);
+                return;
+        }
+        int r = limits_request(&call->caller, json_object_get(body, "limits"), sb, &limits, &required, &err);
+        json_decref(body);
+        if (r < 0) {
+                api_reply_err(call, &err);
+                return;
+        }
+        http_on_gone(call->request, raise_gone, call);
+        sandbox_touch(sb);
+        sandbox_raise(sb, &limits, required, on_changed, call);
 }
 
 const struct field *keepalive_fields(void)

@@ -1,0 +1,105 @@
+"""PATCH /v1/sandboxes/{id}: higher limits for a sandbox that exists."""
+
+import os
+
+import support
+from support import Skip, ensure, is_root, same, test, until
+
+LARGE = "print(len(b'x' * (150 << 20)))"
+MANY = "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do sleep 1000 & done; echo all; kill $(jobs -p)"
+
+
+def patch(d, sandbox, **limits):
+    return d.ok("PATCH", f"/v1/sandboxes/{sandbox}", {"limits": limits})
+
+
+@test(users=["root"])
+def limits_of_a_running_sandbox_are_raised(d):
+    s = d.sandbox(limits={"memory_bytes": 64 << 20, "processes": 6, "cpus": 0.5})
+    same((d.exec("python3", LARGE, s)["status"], "all" in d.exec("sh", MANY, s)["stdout"]), ("memory_limit", False), "with the first limits")
+    code = "import os, time\nprint('on', flush=True)\nwhile not os.path.exists('go'): time.sleep(0.05)\n" + LARGE
+    with d.events("POST", f"/v1/sandboxes/{s}/exec", {"runtime": "python3", "code": code}) as e:
+        e.read_until("on\n")
+        limits = patch(d, s, memory_bytes=512 << 20, processes=60, cpus=2)["limits"]
+        same((limits["memory_bytes"], limits["processes"], limits["cpus"]), (512 << 20, 60, 2), "limits")
+        d.exec("sh", "touch go", s)
+        e.read_until(f"{150 << 20}\n")
+    same(d.exec("sh", MANY, s)["stdout"], "all\n", "processes")
+    d.restart()
+    same(d.get(f"/v1/sandboxes/{s}")["limits"], limits, "limits after a restart")
+    same(d.exec("python3", LARGE, s)["status"], "exited", "after a restart")
+
+
+@test(users=["root"])
+def the_limit_on_cpus_is_raised_in_the_control_group(d):
+    s, word = d.sandbox(limits={"cpus": 0.5}), f"1000.{os.getpid()}"
+    d.post(f"/v1/sandboxes/{s}/processes", {"command": ["sleep", word]}, 201)
+
+    def quota():
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                if support.read(f"/proc/{pid}/cmdline") == f"sleep\0{word}\0":
+                    groups = dict(line.split(":", 2)[1:] for line in support.read(f"/proc/{pid}/cgroup").splitlines())
+                    break
+            except OSError:
+                continue
+        else:
+            return None
+        for names, path in groups.items():
+            if "cpu" in names.split(","):
+                return int(support.read(f"/sys/fs/cgroup/{names}{path}/cpu.cfs_quota_us"))
+        return int(support.read(f"/sys/fs/cgroup{groups['']}/cpu.max").split()[0])
+
+    until(lambda: quota() == 50000, 20, "the first limit")
+    patch(d, s, cpus=2)
+    ensure(quota() in (200000, -1), f"the quota is {quota()}; -1: the group of the daemon has a lower one")
+
+
+@test(users=["user"])
+def without_a_control_group_a_running_sandbox_gets_no_more(d):
+    s = d.sandbox()
+    if "limit:memory" not in d.get(f"/v1/sandboxes/{s}")["isolation"]["missing"]:
+        raise Skip("this user has control groups")
+    before = d.get(f"/v1/sandboxes/{s}")["limits"]
+    d.refused("isolation_unavailable", "PATCH", f"/v1/sandboxes/{s}", {"limits": {"memory_bytes": 1 << 40}}, "cgroup")
+    same(d.get(f"/v1/sandboxes/{s}")["limits"], before, "limits")
+    same(patch(d, s, timeout_ms=400000)["limits"]["timeout_ms"], 400000, "a limit of executions")
+
+
+@test
+def limits_of_a_stopped_sandbox_are_raised(d):
+    s = d.sandbox(ttl_ms=3600000, limits={"timeout_ms": 20000})
+    d.restart()
+    patch(d, s, timeout_ms=30000, processes=100, memory_bytes=600 << 20)
+    limits = d.get(f"/v1/sandboxes/{s}")["limits"]
+    same((limits["timeout_ms"], limits["processes"], limits["memory_bytes"]), (30000, 100, 600 << 20), "limits")
+    d.restart()
+    same(d.get(f"/v1/sandboxes/{s}")["limits"], limits, "limits after a restart")
+
+
+@test
+def limits_are_raised_no_higher_than_the_key_allows(d):
+    key = d.new_key("k", limits={"memory_bytes": 256 << 20, "timeout_ms": 60000})["key"]
+    s = d.post("/v1/sandboxes", {"limits": {"timeout_ms": 10000}}, 201, key=key)["id"]
+    before = d.get(f"/v1/sandboxes/{s}", key=key)["limits"]
+    for limits, name in (({"memory_bytes": 257 << 20}, "memory_bytes"), ({"timeout_ms": 60001}, "timeout_ms"), ({"timeout_ms": 20000, "memory_bytes": 1 << 40}, "memory_bytes")):
+        d.refused("access_denied", "PATCH", f"/v1/sandboxes/{s}", {"limits": limits}, f"access denied: limits.{name}", key=key)
+    same(d.get(f"/v1/sandboxes/{s}", key=key)["limits"], before, "limits")
+    same(d.ok("PATCH", f"/v1/sandboxes/{s}", {"limits": {"timeout_ms": 60000}}, key=key)["limits"]["timeout_ms"], 60000, "timeout")
+    d.refused("not_found", "PATCH", f"/v1/sandboxes/{s}", {"limits": {"timeout_ms": 60000}}, key=d.new_key("other")["key"])
+
+
+@test
+def limits_that_cannot_be_raised_are_refused(d):
+    s = d.sandbox(limits={"timeout_ms": 10000, **({"processes": 20, "cpu_time_ms": 5000} if is_root() else {})})
+    before = d.get(f"/v1/sandboxes/{s}")["limits"]
+    for body, parts in (({}, "limits"), ({"limits": 7}, "limits"), ({"limits": {"speed": 1}}, "speed"), ({"ttl_ms": 1, "limits": {}}, "ttl_ms"),
+                        ({"limits": {"timeout_ms": 9999}}, "limits.timeout_ms"), ({"limits": {"processes": 9}}, "limits.processes"),
+                        *([({"limits": {"cpu_time_ms": 4999}}, "limits.cpu_time_ms")] if is_root() else []), ({"limits": {"cpus": 0.01}}, "limits.cpus"),
+                        ({"limits": {"processes": 0}}, "limits.processes"), ({"limits": {"memory_bytes": 1 << 60}}, "limits.memory_bytes"),
+                        *(({"limits": {"timeout_ms": 20000, n: 1 << 30 if n == "disk_bytes" else 100000}}, f"limits.{n}") for n in ("disk_bytes", "disk_inodes", "open_files"))):  # fmt: skip
+        d.refused("invalid_request", "PATCH", f"/v1/sandboxes/{s}", body, parts)
+    same(d.get(f"/v1/sandboxes/{s}")["limits"], before, "limits")
+    same(patch(d, s, cpu_time_ms=None)["limits"]["cpu_time_ms"], None, "no limit is more than any")
+    d.refused("invalid_request", "PATCH", f"/v1/sandboxes/{s}", {"limits": {"cpu_time_ms": 5000}}, "limits.cpu_time_ms")
+    d.refused("not_found", "PATCH", "/v1/sandboxes/sbx_aaaaaaaaaaaaaaaaaaaa", {"limits": {"timeout_ms": 20000}})
