@@ -67,14 +67,16 @@ test("removing the key of an open monitor asks for another key", async (t) => {
 
 test("the monitor continues after a restart of the daemon", async (t) => {
     const daemon = await t.newDaemon(), page = await t.page("/#/monitor", {daemon, expects: ["ERR_", "Failed to load"]});
-    const id = await make(daemon);
-    await row(page, id).waitFor();
+    const kept = await make(daemon), lost = await make(daemon, {persistent: false});
+    await row(page, kept).waitFor();
+    await row(page, lost).waitFor();
     await daemon.halt("SIGKILL");
     await page.getByText("Reconnecting").waitFor();
     await page.locator(".banner:not([hidden])").waitFor();
     await daemon.launch();
     await page.waitForSelector(".live-on");
-    await row(page, id).waitFor({state: "detached"});
+    await row(page, lost).waitFor({state: "detached"});
+    await row(page, kept).getByText("stopped").waitFor();
     await page.locator(".banner[hidden]").waitFor({state: "attached"});
     const next = await make(daemon);
     await row(page, next).waitFor();
