@@ -180,9 +180,9 @@ static int make_fresh(struct install *i, const struct core_sandbox *session, con
         struct tool_call *call = i->call;
         struct core_sandbox *sb;
         struct context *context;
-        json_t *document =
-                json_pack("{s:o, s:s, s:O*}", "limits", python_limits(call, true), "image",
-                          session->image_name, "network", json_object_get(call->arguments, "network"));
+        json_t *document = json_pack("{s:o, s:s, s:s, s:b, s:O*}", "limits", python_limits(call, true),
+                                     "image", session->image_name, "engine", engine_words[session->engine],
+                                     "persistent", 0, "network", json_object_get(call->arguments, "network"));
         int r = document ? schema_check(sandbox_fields(), document, "", err)
                          : err_set(err, CELLA_INTERNAL, -ENOMEM, "packages");
         if (r == 0)
