@@ -68,7 +68,6 @@ struct core {
         struct cella_err no_secrets;     /* reason why secrets are not available */
         char directory[KEEPER_PATH_MAX]; /* of the state */
         char store[KEEPER_PATH_MAX];     /* of the images, see image/store/store.h */
-        bool volumes; /* persistent workspaces have a disk limit: keeper/process/volume.h */
         struct settings settings;
         struct list sandboxes;  /* struct core_sandbox */
         struct list executions; /* struct execution: the active ones */
@@ -96,6 +95,7 @@ struct core {
         struct refusals refusals; /* limits the log rows of refused requests */
         struct core_watch watch;  /* zero: no observer */
         int64_t started_us;
+        bool volumes; /* persistent workspaces have a disk limit: keeper/process/volume.h */
         bool stopping;
         int64_t stop_at_us;                        /* time at which everything is killed */
         unsigned interrupted;                      /* executions that the previous daemon left */
