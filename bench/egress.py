@@ -60,7 +60,7 @@ def median(values):
 
 
 class Client:
-    """One end of bench/egress.c, which does as it is told."""
+    """One process of bench/egress.c, which executes commands."""
 
     def __init__(self, *words):
         self.process = subprocess.Popen([*words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -119,7 +119,7 @@ class Daemon:
         Daemon.running.remove(self)
 
 
-# ---- what is measured ----
+# ---- measurements ----
 
 
 def requests(cella, tool, rounds, size):

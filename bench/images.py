@@ -112,7 +112,7 @@ def unpacking(cella, base, rounds):
     tar = subprocess.Popen(["tar", "-cf", "-", *names], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     head = subprocess.Popen(["head", "-c", "420M"], stdin=tar.stdout, stdout=subprocess.PIPE)
     tar.stdout.close()
-    # Whole entries only: what was cut off goes, and the end of an archive comes.
+    # Only complete entries: removes the truncated one and adds the end of an archive.
     subprocess.run(["sh", "-c", f"mkdir {base}/x && tar -xf - -C {base}/x 2>/dev/null; tar -czf {layer} -C {base}/x . && rm -rf {base}/x"], stdin=head.stdout, check=True)
     tar.kill()
     tar.wait()

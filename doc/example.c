@@ -21,14 +21,20 @@ int main(void)
                 return 1;
         }
         struct cella_command command = {
-                .runtime = "python3", .code = code, .code_len = strlen(code), .stdin_fd = -1, .cancel_fd = -1};
+                .runtime = "python3",
+                .code = code,
+                .code_len = strlen(code),
+                .stdin_fd = -1,
+                .cancel_fd = -1,
+        };
         if (cella_run(sandbox, &command, &result, &err) < 0) {
                 fprintf(stderr, "%s; %s\n", err.msg, err.hint);
                 cella_sandbox_free(sandbox);
                 return 1;
         }
-        printf("%s, exit code %d, %.1f ms: %.*s", cella_status_name(result.status), result.exit_code,
-               (double)result.duration_us / 1000, (int)result.output_len[CELLA_STDOUT], result.output[CELLA_STDOUT]);
+        printf("%s, exit code %d, %.1f ms: ", cella_status_name(result.status), result.exit_code,
+               (double)result.duration_us / 1000);
+        fwrite(result.output[CELLA_STDOUT], 1, result.output_len[CELLA_STDOUT], stdout);
         cella_result_done(&result);
         cella_sandbox_free(sandbox);
         return 0;

@@ -9,7 +9,7 @@ model=${MODEL_URL:-https://api.openai.com/v1}
 room=$(mktemp -d)
 trap 'rm -rf "$room"' EXIT
 
-# What a model writes can be longer than a command line, and keys are nobody's business: all goes through files.
+# The answer of a model can be longer than a command line, and arguments are visible to all users: use files.
 [ -z "${CELLA_KEY:-}" ] || echo "Authorization: Bearer $CELLA_KEY" >"$room/cella-key"
 [ -z "${MODEL_KEY:-}" ] || echo "Authorization: Bearer $MODEL_KEY" >"$room/model-key"
 touch "$room/cella-key" "$room/model-key"
@@ -31,7 +31,7 @@ while [ "$round" -lt 20 ]; do
                 name=$(jq -r ".tool_calls[$i].function.name" "$room/answer")
                 jq -r ".tool_calls[$i].function.arguments" "$room/answer" >"$room/arguments"
                 echo "> $name $(cat "$room/arguments")" >&2
-                # A tool that fails answers with words, too: the model is to read them.
+                # The answer of a failed tool is also text for the model.
                 curl -sS -H 'Content-Type: application/json' -H "@$room/cella-key" \
                         --data-binary "@$room/arguments" "$cella/v1/tools/$name" >"$room/result"
                 jq --rawfile content "$room/result" --arg id "$(jq -r ".tool_calls[$i].id" "$room/answer")" \

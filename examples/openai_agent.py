@@ -24,7 +24,7 @@ def fetch(url, body=None, key=None):
 
 
 def call_tool(call):
-    """What the model is told of it.  A tool that fails is something to read, not the end."""
+    """Returns the result as text for the model.  A failed tool does not end the conversation."""
     function = call["function"]
     print(f"> {function['name']} {function['arguments']}", file=sys.stderr)
     try:

@@ -206,7 +206,9 @@ struct cella_result {
         bool files_truncated; /* there were more files than listed */
         struct cella_violation *violations;
         size_t n_violations;
-        char hint[200]; /* if a limit or a refusal ended the run: which one, and what raises it; else "" */
+        /* If a limit or a refusal ended the run: which one, and what raises it.  If a module could not be
+         * imported and a recipe has it: the recipe.  Else "". */
+        char hint[200];
 };
 
 /* The isolation between the code and the host.  `cella doctor` lists the names of the layers. */
@@ -216,6 +218,7 @@ struct cella_isolation {
         size_t n_layers;
         const char *missing[16]; /* layers and limits that this host does not provide */
         size_t n_missing;
+        unsigned users; /* uids inside: 1, or 65536 for an image that runs as root, see doc/images.md */
 };
 
 struct cella_sandbox; /* opaque */

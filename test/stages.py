@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The stages of the test suite: one table, and what runs them.  ./dev test calls this program.
+"""The stages of the test suite: one table, and the runner.  ./dev test calls this program.
 
     stages.py                    the fast stages
     stages.py --full             the fast and the full ones; continuous integration runs these
@@ -40,7 +40,7 @@ BOXES = "boxes"  # it makes sandboxes: all but those that are ALONE
 ALONE = "alone"  # it looks for leftovers, or attacks with a wall down: only QUIET ones
 
 # Why a C test may be skipped; the Python suites have their own lists.
-HOST = ("needs cgroup v1, and root", "needs cgroup v2 and root", "needs a host with both kinds, and root", "v2 can freeze any",
+HOST = ("needs cgroup v1, and root", "needs cgroup v2 and root", "needs root, and cgroup v1 or Linux 6.12", "needs a host with both kinds, and root", "v2 can freeze any",
         "this kernel does not tell", "cannot mount a small file system here", "no volumes here")  # fmt: skip
 USER = (*HOST, "not started as root", "no control groups for an ordinary user here")
 SLOW = (*HOST, "valgrind", "limits are not the kernel's", "an emulated machine", "the limit of open files is too low",
@@ -100,7 +100,7 @@ def build(name, group, *packages):
 
 
 def web(name, group, limit, environment=None):
-    return Stage(name, group, limit, 60, [["node", "test/web/run.mjs", "--cella", "build/src/cella", "--npm", "build-web", "@only"]],
+    return Stage(name, group, limit, 61, [["node", "test/web/run.mjs", "--cella", "build/src/cella", "--npm", "build-web", "@only"]],
                  setup=("npm", "build-web", "test/web"), packages=(*CHROMIUM, *NODE), skips=(), environment=environment or {})  # fmt: skip
 
 
@@ -134,7 +134,7 @@ CHROMIUM = () if os.environ.get("CHROMIUM") else ("chromium",)
 
 # Of stages that may begin, the first ones of the table do.  So long ones, and ones that wait for nothing, are further up.
 STAGES = [
-    # ---- what is built or computed beside the tests ----
+    # ---- built or computed in addition to the tests ----
     build("asan", "full"),
     build("tsan", "full"),
     build("fuzz", "full", "clang"),
@@ -142,28 +142,29 @@ STAGES = [
     Stage(f"compiles-for-{OTHER}", "full", 600, 1, [["./dev", "setup", "cross"]], QUIET, 2,
           packages=(f"gcc-{OTHER.replace('_', '-')}-linux-gnu", f"libc6-dev-{'arm64' if OTHER == 'aarch64' else 'amd64'}-cross")),
     # ---- fast: ./dev test, at most 12 minutes ----
-    Stage("kernel", "fast", 1500, 944, suite("test/run.py", "-j", "2"), ALONE),
+    Stage("kernel", "fast", 1500, 945, suite("test/run.py", "-j", "2"), ALONE),
     Stage("attacks", "fast", 900, 110, [ATTACK], ALONE, skips=ATTACKS),
     Stage("attacks-user", "fast", 900, 103, [["test/as-user", *ATTACK]], ALONE, skips=ATTACKS),
+    Stage("attacks-several-users", "fast", 900, 110, [[ATTACK[0], "--users", *ATTACK[1:]]], ALONE, skips=ATTACKS),
     Stage("corpus", "fast", 900, 90, suite("test/run.py", "--suite", "corpus", "-j", "2")),
     Stage("layers", "fast", 900, 1, [["tools/check-layers"]], QUIET),
-    Stage("unit", "fast", 900, 499, units("build"), QUIET, skips=HOST),
-    Stage("harness", "fast", 900, 36, [[PYTHON, "test/harness/test_harness.py", "@only"]], QUIET, skips=()),
+    Stage("unit", "fast", 900, 513, units("build"), QUIET, skips=HOST),
+    Stage("harness", "fast", 900, 39, [[PYTHON, "test/harness/test_harness.py", "@only"]], QUIET, skips=()),
     Stage("drivers", "fast", 900, 33, [[PYTHON, "test/warm/test_drivers.py", "@only"]], QUIET, skips=("no pandas", "no matplotlib")),
-    Stage("api", "fast", 1800, 721, suite("test/api/run.py", "--user", "root", "-j", "2")),
+    Stage("api", "fast", 2400, 803, suite("test/api/run.py", "--user", "root", "-j", "2")),
     web("web", "fast", 900),
     Stage("egress", "fast", 900, 101, suite("test/egress/run.py", "-j", "2")),
     Stage("images", "fast", 900, 114, suite("test/image/run.py", "-j", "2"), packages=ARCHIVES),
     Stage("runs-leave-nothing", "fast", 900, 6, [["build/test/soak", "10000"]]),
-    Stage("keeper", "fast", 900, 48, keeper(), skips=HOST),
-    Stage("keeper-user", "fast", 900, 30, keeper("test/as-user"), skips=USER),
+    Stage("keeper", "fast", 900, 53, keeper(), skips=HOST),
+    Stage("keeper-user", "fast", 900, 32, keeper("test/as-user"), skips=USER),
     Stage("init", "fast", 900, 80, init(), skips=HOST),
     Stage("init-user", "fast", 900, 75, init("test/as-user"), skips=USER),
     Stage("example", "fast", 900, 1, [["build/test/example"]]),
     # ---- full: ./dev test --full, with the fast ones at most 40 minutes ----
-    Stage("asan-api", "full", 1500, 597, suite("test/api/run.py", "--user", "root", "--slack", "3", "-j", "2", build="build-asan"), BOXES, 1, ("build-asan",),
+    Stage("asan-api", "full", 3000, 793, suite("test/api/run.py", "--user", "root", "--slack", "3", "-j", "2", build="build-asan"), BOXES, 1, ("build-asan",),
           environment=ASAN),
-    Stage("api-user", "full", 1200, 538, suite("test/api/run.py", "--user", "user", "-j", "2")),
+    Stage("api-user", "full", 2400, 663, suite("test/api/run.py", "--user", "user", "-j", "2")),
     # What the API suite leaves out unless CELLA_TEST_ALL is set.
     Stage("api-slow", "full", 900, 5, [[PYTHON, "test/api/run.py", "--cella", "build/src/cella", *words] for words in (
         ("--file", "test_runtimes_real"), ("--only", "bootstrap_of_a_real_debian"), ("--only", "an_upload_that_drips_is_ended"),
@@ -176,7 +177,7 @@ STAGES = [
     Stage("tsan-log", "full", 600, 18, [[*NO_ASLR, *w] for w in suite("test/api/run.py", "--file", "test_executions", "--slack", "10", "-j", "2", build="build-tsan")],
           BOXES, 1, ("build-tsan",), environment=TSAN),
     Stage("asan-images", "full", 600, 114, suite("test/image/run.py", "--slack", "5", "-j", "2", build="build-asan"), BOXES, 1, ("build-asan",), environment=ASAN),
-    *(Stage(engine, "full", 600, 90, suite("test/docker/run.py", "-j", "2"), setup=("docker",), packages=ENGINES, environment={"CELLA_TEST_ENGINE": engine})
+    *(Stage(engine, "full", 600, 97, suite("test/docker/run.py", "-j", "2"), setup=("docker",), packages=ENGINES, environment={"CELLA_TEST_ENGINE": engine})
       for engine in ("docker", "podman")),
     Stage("registries", "full", 400, 105, [[PYTHON, "test/image/registry.py", "--image", "build/src/cella-image", "--user", user, "@only"]
                                            for user in ("root", "user")], packages=REGISTRIES, skips=()),
@@ -200,6 +201,8 @@ STAGES = [
     # Images of real packages: some hundred megabytes each.
     Stage("recipes", "nightly", 3600, 6, [[PYTHON, "test/api/run.py", "--cella", "build/src/cella", "--user", "root", "--file", "test_image_cli", "--only", "recipe"]],
           packages=DEBIAN, environment=ALL),
+    Stage("apt", "nightly", 900, 1, [[PYTHON, "test/api/run.py", "--cella", "build/src/cella", "--user", "root", "--file", "test_users", "--only", "real_debian"]],
+          packages=DEBIAN, environment=ALL),
     Stage("lint-deep", "nightly", 2400, 1, [["./dev", "lint", "--deep"]], QUIET, 2, packages=LINT),
     build("valgrind", "nightly", "valgrind"),
     *(valgrind_kernel(part, 6) for part in range(1, 7)),
@@ -212,7 +215,7 @@ STAGES = [
     Stage("faults-long", "nightly", 900, 24, [load("test/fault/fault.py", "--rounds", "21")], ALONE, skips=()),
     # The same suites with more rounds, larger data, all users, gVisor.
     Stage("images-all", "nightly", 900, 110, suite("test/image/run.py", "-j", "2"), packages=ARCHIVES, environment=ALL),
-    Stage("docker-all", "nightly", 1500, 140, suite("test/docker/run.py", "-j", "2"), setup=("docker",), packages=ENGINES, environment=ALL),
+    Stage("docker-all", "nightly", 1500, 154, suite("test/docker/run.py", "-j", "2"), setup=("docker",), packages=ENGINES, environment=ALL),
     web("web-all", "nightly", 900, ALL),
     # CPython's own tests, in a sandbox and outside: doc/cpython.md.
     Stage("cpython", "nightly", 5400, 8000, suite("test/cpython/run.py", "-j", "2"), BOXES, 2,
@@ -224,8 +227,8 @@ STAGES = [
     covered("unit", 900, 450, units("build-coverage"), QUIET, skips=SLOW),
     covered("init", 900, 75, init(build="build-coverage"), skips=SLOW),
     covered("keeper", 900, 45, keeper(build="build-coverage"), skips=SLOW),
-    covered("kernel", 1500, 880, suite("test/run.py", "--slack", "3", "-j", "2", build="build-coverage"), ALONE),
-    covered("api", 2400, 597, suite("test/api/run.py", "--user", "root", "--slack", "3", "-j", "2", build="build-coverage")),
+    covered("kernel", 1500, 881, suite("test/run.py", "--slack", "3", "-j", "2", build="build-coverage"), ALONE),
+    covered("api", 3600, 780, suite("test/api/run.py", "--user", "root", "--slack", "3", "-j", "2", build="build-coverage")),
     covered("images", 900, 114, suite("test/image/run.py", "--slack", "3", "-j", "2", build="build-coverage"), packages=ARCHIVES),
     covered("registries", 900, 55, [[PYTHON, "test/image/registry.py", "--image", "build-coverage/src/cella-image", "--user", "root", "@only"]],
             packages=REGISTRIES, skips=()),
@@ -353,10 +356,10 @@ class Result:
 
 
 def judge(stage, only, log, timed_out):
-    """What the log says: the counts, and all failures with what they printed."""
+    """Reads the log: the counts, and all failures with their output."""
     r = Result()
     lines = log.read_text(errors="replace").splitlines() if log.exists() else []
-    count, command, empty, told = None, "", 0, 0
+    count, command, empty, details = None, "", 0, 0
     for line in lines:
         if m := COUNT.fullmatch(line):
             count = [int(n) for n in m.groups()]
@@ -374,7 +377,7 @@ def judge(stage, only, log, timed_out):
             r.passed, r.failed, r.skipped = r.passed + passed, r.failed + failed, r.skipped + skipped
         elif re.match(r"FAIL\b", line):
             r.shown.append(line)
-            told = 30
+            details = 30
         elif m := re.match(r"skip (.*?): (.*)", line):
             r.shown.append(line)
             if stage.skips is not None and not m[2].startswith(stage.skips):
@@ -382,11 +385,11 @@ def judge(stage, only, log, timed_out):
         elif line.startswith("late "):
             r.late += 1
             r.shown.append(line)
-        elif line.startswith(" ") and told > 0:
+        elif line.startswith(" ") and details > 0:
             r.shown.append(line)
-            told -= 1
+            details -= 1
         else:
-            told = 0
+            details = 0
     if timed_out:
         last = next((line for line in reversed(lines) if line.startswith(("ok", "FAIL", "late", "$ "))), "nothing")
         r.fail(f"{stage.name}: not done after {stage.limit} s; the command: {command}; its last result: {last}")

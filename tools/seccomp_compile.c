@@ -49,8 +49,8 @@ enum target {
         TO_ENOSYS,
         TO_EAFNOSUPPORT,
         TO_EPROTONOSUPPORT,
-        TO_TELL_EPERM, /* the same, but init is asked */
-        TO_TELL_EAFNOSUPPORT,
+        TO_REPORT_EPERM, /* the same, but init is asked */
+        TO_REPORT_EAFNOSUPPORT,
         TO_CLONE,
         TO_FILE_ADVICE,
         TO_MEMORY_ADVICE,
@@ -129,7 +129,7 @@ enum {
 _Static_assert(O_CREAT == 0100, "O_CREAT is the same on both machines");
 
 static const struct step rules[N_TARGETS][MAX_STEPS] = {
-        [TO_CLONE] = {{LOAD, 0, 0}, {IF_ANY, NAMESPACES, TO_TELL_EPERM}, {ELSE, 0, TO_ALLOW}},
+        [TO_CLONE] = {{LOAD, 0, 0}, {IF_ANY, NAMESPACES, TO_REPORT_EPERM}, {ELSE, 0, TO_ALLOW}},
 
         /* Offset and length are 64 bits wide on both machines: one argument each. */
         [TO_FILE_ADVICE] = {{LOAD, 3, 0}, {IF_EQUAL, FILE_DONT_NEED, TO_ZERO}, {ELSE, 0, TO_ALLOW}},
@@ -144,12 +144,12 @@ static const struct step rules[N_TARGETS][MAX_STEPS] = {
                        {IF_EQUAL, AF_INET, TO_SOCKET_INET},
                        {IF_EQUAL, AF_INET6, TO_SOCKET_INET},
                        {IF_EQUAL, AF_NETLINK, TO_SOCKET_NETLINK},
-                       {ELSE, 0, TO_TELL_EAFNOSUPPORT}},
+                       {ELSE, 0, TO_REPORT_EAFNOSUPPORT}},
         [TO_SOCKET_INET] = {{LOAD, 1, 0},
                             {MASK, SOCKET_TYPE_MASK, 0},
                             {IF_EQUAL, SOCK_STREAM, TO_SOCKET_INET_PROTOCOL},
                             {IF_EQUAL, SOCK_DGRAM, TO_SOCKET_INET_PROTOCOL},
-                            {ELSE, 0, TO_TELL_EPERM}},
+                            {ELSE, 0, TO_REPORT_EPERM}},
         /* Else SCTP, MPTCP, SMC, L2TP, UDP-Lite.  Go tries MPTCP first and takes this
          * error for a kernel without it. */
         [TO_SOCKET_INET_PROTOCOL] = {{LOAD, 2, 0},
@@ -161,7 +161,7 @@ static const struct step rules[N_TARGETS][MAX_STEPS] = {
          * theirs and do without; who wants the packet filter's is up to something. */
         [TO_SOCKET_NETLINK] = {{LOAD, 2, 0},
                                {IF_EQUAL, 0, TO_ALLOW},
-                               {IF_EQUAL, PROTOCOL_NETFILTER, TO_TELL_EAFNOSUPPORT},
+                               {IF_EQUAL, PROTOCOL_NETFILTER, TO_REPORT_EAFNOSUPPORT},
                                {ELSE, 0, TO_EAFNOSUPPORT}},
         [TO_SOCKETPAIR] = {{LOAD, 0, 0}, {IF_EQUAL, AF_UNIX, TO_ALLOW}, {ELSE, 0, TO_EAFNOSUPPORT}},
         [TO_SOCKET_OPTION] = {{LOAD, 1, 0},
@@ -183,7 +183,7 @@ static const struct step rules[N_TARGETS][MAX_STEPS] = {
                             {ELSE, 0, TO_ALLOW}},
 
         [TO_IOCTL] = {{LOAD, 1, 0},
-                      {IF_EQUAL, TIOCSTI, TO_TELL_EPERM},
+                      {IF_EQUAL, TIOCSTI, TO_REPORT_EPERM},
                       {IF_EQUAL, TIOCLINUX, TO_EPERM},
                       {IF_EQUAL, TIOCSETD, TO_EPERM},
                       {ELSE, 0, TO_ALLOW}},
@@ -246,9 +246,9 @@ static uint32_t return_value(enum target target)
         case TO_EPROTONOSUPPORT:
                 return SECCOMP_RET_ERRNO | EPROTONOSUPPORT;
         /* The kernel ignores the lower half of these.  It is for jail/seccomp.c. */
-        case TO_TELL_EPERM:
+        case TO_REPORT_EPERM:
                 return SECCOMP_RET_USER_NOTIF | EPERM;
-        case TO_TELL_EAFNOSUPPORT:
+        case TO_REPORT_EAFNOSUPPORT:
                 return SECCOMP_RET_USER_NOTIF | EAFNOSUPPORT;
         default:
                 return SECCOMP_RET_KILL_PROCESS;
@@ -266,14 +266,14 @@ static bool is_return(enum target target)
 const struct seccomp_entry seccomp_table[] = {
 #define ALLOW(name) {#name, SECCOMP_ALLOW, ""},
 #define DENY(name) {#name, SECCOMP_DENY, ""},
-#define TELL(name) {#name, SECCOMP_TELL, ""},
+#define REPORT(name) {#name, SECCOMP_REPORT, ""},
 #define ABSENT(name) {#name, SECCOMP_ABSENT, ""},
 #define CHECK(name, rule) {#name, SECCOMP_CHECK, #rule},
 #define NUMBER(name, x86_64, aarch64)
 #include "jail/syscalls.def"
 #undef ALLOW
 #undef DENY
-#undef TELL
+#undef REPORT
 #undef ABSENT
 #undef CHECK
 #undef NUMBER
@@ -282,14 +282,14 @@ const struct seccomp_entry seccomp_table[] = {
 static const enum target targets[] = {
 #define ALLOW(name) TO_ALLOW,
 #define DENY(name) TO_EPERM,
-#define TELL(name) TO_TELL_EPERM,
+#define REPORT(name) TO_REPORT_EPERM,
 #define ABSENT(name) TO_ENOSYS,
 #define CHECK(name, rule) TO_##rule,
 #define NUMBER(name, x86_64, aarch64)
 #include "jail/syscalls.def"
 #undef ALLOW
 #undef DENY
-#undef TELL
+#undef REPORT
 #undef ABSENT
 #undef CHECK
 #undef NUMBER
@@ -301,7 +301,7 @@ static const struct {
 } numbers[] = {
 #define ALLOW(name)
 #define DENY(name)
-#define TELL(name)
+#define REPORT(name)
 #define ABSENT(name)
 #define CHECK(name, rule)
 #define NUMBER(name, x86_64, aarch64) {#name, x86_64, aarch64},
@@ -615,19 +615,19 @@ int seccomp_compile(const char *arch, struct sock_filter *ret, char *why, size_t
         return (int)p.len;
 }
 
-static bool target_tells(enum target target)
+static bool target_is_reported(enum target target)
 {
         if (is_return(target))
-                return target == TO_TELL_EPERM || target == TO_TELL_EAFNOSUPPORT;
+                return target == TO_REPORT_EPERM || target == TO_REPORT_EAFNOSUPPORT;
         for (const struct step *step = rules[target];; step++) {
-                if (step->to != TO_NONE && target_tells(step->to))
+                if (step->to != TO_NONE && target_is_reported(step->to))
                         return true;
                 if (step->op == ELSE)
                         return false;
         }
 }
 
-bool seccomp_tells(size_t entry)
+bool seccomp_is_reported(size_t entry)
 {
-        return target_tells(targets[entry]);
+        return target_is_reported(targets[entry]);
 }

@@ -9,7 +9,7 @@
 
 #include "jail/seccomp_filter.h"
 
-enum seccomp_class { SECCOMP_ALLOW, SECCOMP_DENY, SECCOMP_TELL, SECCOMP_ABSENT, SECCOMP_CHECK };
+enum seccomp_class { SECCOMP_ALLOW, SECCOMP_DENY, SECCOMP_REPORT, SECCOMP_ABSENT, SECCOMP_CHECK };
 
 /* A line of the table; rule is "" unless class is SECCOMP_CHECK. */
 struct seccomp_entry {
@@ -33,4 +33,4 @@ int seccomp_number(const char *arch, const char *name);
 int seccomp_compile(const char *arch, struct sock_filter *ret, char *why, size_t why_size);
 
 /* Whether init hears of this entry of the table when it is refused, or when some of its arguments are. */
-bool seccomp_tells(size_t entry);
+bool seccomp_is_reported(size_t entry);

@@ -30,7 +30,7 @@ static void write_reported(FILE *out, const char *arch)
         for (size_t i = 0; i < seccomp_table_len; i++) {
                 int number = seccomp_number(arch, seccomp_table[i].name);
 
-                if (number < 0 || !seccomp_tells(i))
+                if (number < 0 || !seccomp_is_reported(i))
                         continue;
                 reported[len].number = (uint16_t)number;
                 snprintf(reported[len++].name, sizeof(reported->name), "%s", seccomp_table[i].name);

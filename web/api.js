@@ -56,10 +56,10 @@ const sleep = (ms, signal) => new Promise((resolve, reject) => {
 
 async function errorOf(response) {
     const seconds = Number(response.headers.get("Retry-After")) || null;
-    let told = null;
-    try { told = (await response.json()).error; } catch { /* not from the daemon, perhaps a proxy's page */ }
-    return new ApiError(response.status, told?.kind ?? "internal", told?.message ?? `the daemon answered ${response.status}`,
-        told?.hint ?? "", seconds);
+    let error = null;
+    try { error = (await response.json()).error; } catch { /* not from the daemon, perhaps a proxy's page */ }
+    return new ApiError(response.status, error?.kind ?? "internal", error?.message ?? `the daemon answered ${response.status}`,
+        error?.hint ?? "", seconds);
 }
 
 async function attempt(path, {method = "GET", body, headers, signal, keepalive} = {}) {

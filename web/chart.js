@@ -84,9 +84,9 @@ export class Chart {
         this.when.textContent = this.back === null ? "" : clockTime(point.time);
         const text = point ? this.series.map((s, i) => `${s.name} ${point.values[i] === null ? "none" : this.format(point.values[i])}`).join(", ") : "no figures yet";
         // Update the name for screen readers every ten seconds.
-        if (said || !this.told || performance.now() - this.told > 10000) {
+        if (said || !this.named || performance.now() - this.named > 10000) {
             this.picture.setAttribute("aria-label", `${this.title}, ${this.back === null ? "now" : clockTime(point.time)}: ${text}`);
-            this.told = performance.now();
+            this.named = performance.now();
         }
     }
 

@@ -198,6 +198,10 @@ function poolsControl({schema, id, value, onChange}) {
         const bad = list.find((p) => !p.runtime || !Number.isInteger(p.size) || p.size < (sizes.minimum ?? 0) || p.size > (sizes.maximum ?? Infinity));
         onChange(list, bad ? (!bad.runtime ? "A pool needs a runtime" : `The size of a pool is a whole number from ${sizes.minimum ?? 0} to ${sizes.maximum}`) : null);
     }
+    // Modules, or a word that stands for a list.
+    function readPreload(text) {
+        return text === "" ? undefined : text === "auto" ? text : text === "none" ? [] : text.split(/[\s,]+/).filter(Boolean);
+    }
     function field(label, input, help) { return h("label", {class: "pool-field"}, h("span", {class: "small muted", title: help}, label), input); }
     function add(pool) {
         list.push(pool);
@@ -209,7 +213,7 @@ function poolsControl({schema, id, value, onChange}) {
         const row = h("div", {class: "pool"},
             field("Runtime", h("input", {type: "text", value: pool.runtime ?? "", spellcheck: "false", oninput: change("runtime", (t) => t)}), properties.runtime?.description),
             field("Ready", h("input", {type: "text", inputmode: "numeric", value: String(pool.size ?? ""), class: "number-input", oninput: change("size", (t) => t === "" ? NaN : Number(t))}), properties.size?.description),
-            field("Imported already", h("input", {type: "text", value: (pool.preload ?? []).join(", "), spellcheck: "false", placeholder: "json, re", oninput: change("preload", (t) => t ? t.split(/[\s,]+/).filter(Boolean) : undefined)}), properties.preload?.description),
+            field("Imported already", h("input", {type: "text", value: Array.isArray(pool.preload) ? pool.preload.join(", ") || "none" : pool.preload ?? "", spellcheck: "false", placeholder: "auto", oninput: change("preload", readPreload)}), properties.preload?.description),
             field("Image", h("input", {type: "text", value: pool.image ?? "", spellcheck: "false", placeholder: "as above", oninput: change("image", (t) => t || undefined)}), properties.image?.description),
             button({icon: "trash", kind: "quiet", title: `Remove the pool of ${pool.runtime}`, onclick: () => { list.splice(list.indexOf(pool), 1); row.remove(); tell(); }}),
             pool.limits && Object.keys(pool.limits).length > 0 && h("p", {class: "small muted pool-limits"}, `with limits of its own: ${Object.entries(pool.limits).map(([k, v]) => `${k} ${show(k, v)}`).join(", ")}`));

@@ -79,7 +79,7 @@ for i in range(1, 11):
         print("this goes to stderr", file=sys.stderr)
     time.sleep(0.3)
 `],
-    ["What is refused", `# None of this works from inside. What was refused is told below.
+    ["What is refused", `# None of this works from inside. The refusals are listed below.
 import ctypes, socket
 
 try:

@@ -21,7 +21,7 @@ const LAYOUT = [
             "network.connections": "Connections at once", "network.bytes_per_execution": "Traffic of one execution", "network.idle_timeout_ms": "Idle connections"}},
     {title: "Images and runtimes", icon: "box", text: "The root file system of sandboxes, and the runtimes in it.",
         fields: {engine: "Engine", image: "Image", default_runtimes: "Default runtimes", runtimes: "Runtimes from images", images: "Images"}},
-    {title: "Pools", icon: "clock", text: "Sandboxes created in advance, each with a waiting interpreter, so that code starts in a millisecond.", fields: {pools: "Pools"}},
+    {title: "Pools", icon: "clock", text: "Sandboxes created in advance, each with a waiting interpreter, so that code starts in a millisecond.", fields: {pools: "Pools", "learning.memory_bytes": "Memory for learned packages"}},
     {title: "How many, how long", icon: "list", text: "The maximum number of sandboxes, and when unused ones are deleted.",
         fields: {"sandboxes.max": "Sandboxes at once", "sandboxes.idle_timeout_ms": "Idle sandboxes", "sandboxes.workspace_keep_ms": "Unused workspaces", "sandboxes.queue_timeout_ms": "Waiting for room",
             "sandboxes.queue_max": "Requests waiting", "sandboxes.cleanup_interval_ms": "Clean-up"}},
@@ -176,18 +176,18 @@ class SettingsPage {
     }
 
     async check() {
-        if (this.wrong.size > 0 || this.changes().length === 0) return this.told(null);
+        if (this.wrong.size > 0 || this.changes().length === 0) return this.showRefusal(null);
         const asked = JSON.stringify(kept.edited);
         try {
             await api("/v1/settings?check=1", {method: "PUT", body: kept.edited, signal: this.signal});
-            if (asked === JSON.stringify(kept.edited)) this.told(null);
+            if (asked === JSON.stringify(kept.edited)) this.showRefusal(null);
         } catch (error) {
-            if (asked === JSON.stringify(kept.edited) && error.status >= 400 && error.status < 500 && error.status !== 401) this.told(error);
+            if (asked === JSON.stringify(kept.edited) && error.status >= 400 && error.status < 500 && error.status !== 401) this.showRefusal(error);
         }
     }
 
     // Shows the daemon's message at the field that it begins with: "limits.cpus must be …", "pools[1].size …".
-    told(error) {
+    showRefusal(error) {
         this.refused = error;
         this.refusedPath = error ? [...this.fields.keys()].filter((path) => new RegExp(`^${path.replaceAll(".", "\\.")}(?![\\w.])`).test(error.message)).sort((a, b) => b.length - a.length)[0]
             ?? [...this.fields.keys()].find((path) => error.message.startsWith(`${path} `) || error.message.startsWith(`${path}:`) || error.message.startsWith(`${path}[`)) ?? null : null;
@@ -219,7 +219,7 @@ class SettingsPage {
     }
 
     discard() {
-        this.told(null);
+        this.showRefusal(null);
         this.putAll(kept.base);
     }
 
@@ -249,7 +249,7 @@ class SettingsPage {
             toast("Saved", {kind: "ok", action: kept.history.length > 0 && button({label: "Undo", kind: "quiet", onclick: (event) => { event.target.closest(".toast")?.remove(); this.undoLast(); }})});
         } catch (error) {
             if (error.status === 412) await this.conflict();
-            else if (error.status === 400) this.told(error);
+            else if (error.status === 400) this.showRefusal(error);
             else toastError(error);
         }
         this.saving = false;

@@ -262,10 +262,10 @@ class Shown {
                 appendVisible(h("span", {class: "nowrap"}), `Line ${f.line}: ${String(f.rule).replaceAll("_", " ")}`), f.text && appendVisible(h("code", {class: "truncate"}), f.text)))));
     }
 
-    filesView(files, told, box) {
+    filesView(files, reported, box) {
         if (files === null) {
-            if (!told?.length) return null;
-            return h("section", {class: "found"}, h("h3", {}, icon("file", 16), "Files it wrote"), h("ul", {}, told.map((f) => h("li", {}, appendVisible(h("span", {class: "mono"}), f.path)))),
+            if (!reported?.length) return null;
+            return h("section", {class: "found"}, h("h3", {}, icon("file", 16), "Files it wrote"), h("ul", {}, reported.map((f) => h("li", {}, appendVisible(h("span", {class: "mono"}), f.path)))),
                 h("p", {class: "muted small"}, "They were deleted with the sandbox. To fetch files, a key needs the capabilities sandbox.manage and files."));
         }
         if (files.length === 0) return null;

@@ -144,7 +144,7 @@ static const char *cause(int code)
                 return "audit.db is damaged";
         case SQLITE_BUSY:
         case SQLITE_LOCKED:
-                return "another process held audit.db";
+                return "another process has locked audit.db";
         case SQLITE_NOMEM:
                 return "no memory";
         default:
@@ -296,7 +296,8 @@ static int add_note(struct recovered *recovered, const char *text)
 }
 
 /* Records the executions that the previous process did not write. */
-static int recover(struct audit *audit, bool map_damaged, unsigned *ret_interrupted, struct cella_err *err)
+static int audit_recover(struct audit *audit, bool map_damaged, unsigned *ret_interrupted,
+                         struct cella_err *err)
 {
         struct recovered recovered = {.end = &recovered.first};
         uint64_t last = map_last_row(audit->map);
@@ -362,7 +363,7 @@ int audit_open(const struct audit_options *options, struct audit **ret, unsigned
         r = db_open(&audit->db, options->directory, err);
         if (r < 0)
                 return r;
-        r = recover(audit, map_damaged, &interrupted, err);
+        r = audit_recover(audit, map_damaged, &interrupted, err);
         if (r < 0)
                 return r;
         r = start_writer(audit);
@@ -429,7 +430,7 @@ int audit_begin(struct audit *audit, const struct audit_begin *begin)
         return slot;
 }
 
-static bool has_room(const struct audit *audit, size_t bytes)
+static bool audit_has_room(const struct audit *audit, size_t bytes)
 {
         return atomic_load(&audit->n) < QUEUE_RECORDS &&
                (audit->bytes + bytes <= QUEUE_BYTES || atomic_load(&audit->n) == 0);
@@ -444,7 +445,7 @@ void audit_cancel(struct audit *audit, int slot)
         pthread_mutex_unlock(&audit->lock);
 }
 
-static void lose(struct audit *audit, int slot, const char *why)
+static void audit_lose(struct audit *audit, int slot, const char *why)
 {
         if (slot >= 0)
                 map_release(audit->map, slot);
@@ -455,7 +456,7 @@ static void lose(struct audit *audit, int slot, const char *why)
         pthread_cond_signal(&audit->wake);
 }
 
-static void add(struct audit *audit, struct record *record)
+static void audit_add(struct audit *audit, struct record *record)
 {
         unsigned before = atomic_fetch_add(&audit->n, 1);
         if (!audit->first)
@@ -483,16 +484,16 @@ void audit_end(struct audit *audit, int slot, const struct audit_begin *begin, c
         struct record *record = record_new(begin, end, finished_ms, keep_output, slot < 0 ? -1 : slot);
 
         pthread_mutex_lock(&audit->lock);
-        if (record && !has_room(audit, record->size) && !audit->stuck) {
+        if (record && !audit_has_room(audit, record->size) && !audit->stuck) {
                 int64_t deadline_us = clock_us() + END_WAIT_US;
-                while (!has_room(audit, record->size) && clock_us() < deadline_us)
+                while (!audit_has_room(audit, record->size) && clock_us() < deadline_us)
                         wait_until(audit, &audit->written, deadline_us);
-                audit->stuck = !has_room(audit, record->size);
+                audit->stuck = !audit_has_room(audit, record->size);
         }
-        if (record && has_room(audit, record->size))
-                add(audit, TAKE(record));
+        if (record && audit_has_room(audit, record->size))
+                audit_add(audit, TAKE(record));
         else
-                lose(audit, slot, record ? NULL : "no memory");
+                audit_lose(audit, slot, record ? NULL : "no memory");
         pthread_mutex_unlock(&audit->lock);
         free(record);
 }

@@ -76,7 +76,8 @@ int audit_verify(struct audit_reader *reader, json_t **ret, struct cella_err *er
 struct audit_verifier;
 int audit_verifier_new(const char *directory, struct audit_verifier **ret, struct cella_err *err);
 /* Runs for about us microseconds.  Returns 1 if there are more rows to verify. */
-int audit_verifier_go_on(struct audit_verifier *verifier, unsigned us, json_t **ret, struct cella_err *err);
+int audit_verifier_continue(struct audit_verifier *verifier, unsigned us, json_t **ret,
+                            struct cella_err *err);
 struct audit_verifier *audit_verifier_free(struct audit_verifier *verifier);
 DEFINE_AUTO(struct audit_verifier *, audit_verifier_free)
 /* Commits waiting records so that readers see them; for tests and the shell.  Waits at most ten seconds. */

@@ -57,8 +57,8 @@ const struct sqlite_schema db_schema = {
 
 static int hint_damaged(struct cella_err *err)
 {
-        err_hint(err, "the audit log is damaged: keep the file, put back a copy, or move it away to begin a "
-                      "new log");
+        err_hint(err, "the audit log is damaged: restore a copy, or move the file away (and keep it) to "
+                      "begin a new log");
         return -EBADMSG;
 }
 
@@ -68,7 +68,7 @@ int db_fail(sqlite3 *sqlite, const char *path, const char *what, struct cella_er
         return num == -EBADMSG ? hint_damaged(err) : num;
 }
 
-static int prepare(struct db *db)
+static int audit_db_prepare(struct db *db)
 {
         static const char insert[] =
                 "INSERT INTO executions (" ROW_COLUMNS ", hash) VALUES "
@@ -107,9 +107,9 @@ static int read_head(struct db *db, const char *path, struct cella_err *err)
         if (r != SQLITE_ROW && r != SQLITE_DONE) {
                 result = db_fail(db->sqlite, path, "read", err);
         } else if (!whole) {
-                result = err_say(err, CELLA_INTERNAL, -EBADMSG, "%s does not say where it ends", path);
-                err_hint(err, "the audit log was tampered with: keep the file, and move it away to begin a "
-                              "new log");
+                result = err_say(err, CELLA_INTERNAL, -EBADMSG, "%s has no record of its last row", path);
+                err_hint(err, "the audit log was changed by something other than Cella: move the file away "
+                              "(and keep it) to begin a new log");
         }
         sqlite3_finalize(statement);
         return result;
@@ -129,7 +129,7 @@ static int check_small(struct db *db, const char *path, struct cella_err *err)
                 result = db_fail(db->sqlite, path, "check", err);
         } else if (strcmp(said, "ok") != 0) {
                 result = err_say(err, CELLA_INTERNAL, -EBADMSG, "%s is damaged: %.100s", path, said);
-                err_hint(err, "keep the file, put back a copy, or move it away to begin a new log");
+                err_hint(err, "restore a copy, or move the file away (and keep it) to begin a new log");
         }
         sqlite3_finalize(statement);
         return result;
@@ -147,9 +147,9 @@ static int open_and_check(struct db *db, const char *path, struct cella_err *err
         r = read_head(db, path, err);
         if (r < 0)
                 return r;
-        if (prepare(db) < 0) {
+        if (audit_db_prepare(db) < 0) {
                 r = db_fail(db->sqlite, path, "open", err);
-                err_hint(err, "its tables are not those of an audit log: keep the file, and move it away to "
+                err_hint(err, "its tables are not those of an audit log: move the file away (and keep it) to "
                               "begin a new log");
                 return r;
         }

@@ -100,7 +100,7 @@ static struct walk *newest(struct search *s)
         return best;
 }
 
-static void step(struct search *s, struct walk *walk)
+static void log_list_step(struct search *s, struct walk *walk)
 {
         int r = sqlite3_step(walk->statement);
         walk->row = r == SQLITE_ROW;
@@ -138,7 +138,7 @@ static bool has_text(const struct search *s, sqlite3_stmt *statement)
         return false;
 }
 
-static enum look look_at(struct search *s, sqlite3_stmt *statement, const struct cell *cells)
+static enum look log_list_look_at(struct search *s, sqlite3_stmt *statement, const struct cell *cells)
 {
         const struct audit_filter *f = s->match.filter;
         if (cells[COLUMN_STARTED].integer < f->since_ms) {
@@ -157,7 +157,8 @@ static bool takes_too_long(struct search *s)
 }
 
 /* Returns a row of the list: reader_summary() and the beginning of the code. */
-static json_t *listed(const struct cell *cells, const struct cell *about, const void *input, size_t len)
+static json_t *log_list_listed(const struct cell *cells, const struct cell *about, const void *input,
+                               size_t len)
 {
         json_t *row = reader_summary(cells, about->data, about->len);
         json_t *preview = reader_text(input, len < PREVIEW_BYTES ? len : PREVIEW_BYTES);
@@ -173,18 +174,19 @@ static json_t *listed_from(sqlite3_stmt *statement, const struct cell *cells)
         size_t len = input ? (size_t)sqlite3_column_bytes(statement, COLUMN_INPUT) : 0;
         struct cell about = {.data = sqlite3_column_text(statement, COLUMN_ABOUT)};
         about.len = about.data ? (size_t)sqlite3_column_bytes(statement, COLUMN_ABOUT) : 0;
-        return listed(cells, &about, input, len);
+        return log_list_listed(cells, &about, input, len);
 }
 
 /* Fills the list.  *ret_cursor is the start of the next page, NULL if there is none. */
-static void fill(struct search *s, unsigned limit, json_t *list, json_t **ret_cursor, json_t **ret_searched)
+static void log_list_fill(struct search *s, unsigned limit, json_t *list, json_t **ret_cursor,
+                          json_t **ret_searched)
 {
         struct cell cells[COLUMNS];
         struct walk *walk;
         int64_t last = 0;
         while (s->code == SQLITE_ROW && (walk = newest(s))) {
                 row_read(walk->statement, cells, COLUMN_VIOLATIONS);
-                enum look look = look_at(s, walk->statement, cells);
+                enum look look = log_list_look_at(s, walk->statement, cells);
                 if (look == NONE_BELOW)
                         return;
                 if (look == WANTED && json_array_size(list) == limit) {
@@ -199,7 +201,7 @@ static void fill(struct search *s, unsigned limit, json_t *list, json_t **ret_cu
                         *ret_searched = reader_time(&cells[COLUMN_STARTED]);
                         return;
                 }
-                step(s, walk);
+                log_list_step(s, walk);
         }
 }
 
@@ -211,7 +213,7 @@ int audit_list(struct audit_reader *reader, const struct audit_filter *filter, j
         json_t *list = json_array(), *cursor = NULL, *searched = NULL;
         match_init(&s.match, filter);
         add_walks(&s);
-        fill(&s, limit, list, &cursor, &searched);
+        log_list_fill(&s, limit, list, &cursor, &searched);
         int r = s.code == SQLITE_ROW ? 0 : db_fail(reader->db, "audit.db", "read", err);
         for (unsigned i = 0; i < s.n_walks; i++)
                 sqlite3_finalize(s.walks[i].statement);
@@ -265,7 +267,8 @@ json_t *audit_row(const struct audit_filter *filter, const struct audit_begin *b
                         match_text(&match, record->cells[i].data, record->cells[i].len);
         const struct cell *input = &record->cells[COLUMN_INPUT];
         json_t *row =
-                found ? listed(record->cells, &record->cells[COLUMN_ABOUT], input->data, input->len) : NULL;
+                found ? log_list_listed(record->cells, &record->cells[COLUMN_ABOUT], input->data, input->len)
+                      : NULL;
         free(record);
         return row;
 }

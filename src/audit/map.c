@@ -70,7 +70,7 @@ static void all_free(struct map *map)
 
 /* A lock of the process, not of the descriptor: a child that still has a copy of the descriptor after the
  * process was killed does not block the next process. */
-static int lock(int fd)
+static int map_lock(int fd)
 {
         struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
         return fcntl(fd, F_SETLK, &whole) < 0 ? -errno : 0;
@@ -82,23 +82,23 @@ static int map_file(struct map *map, const char *path, bool *ret_damaged, struct
         map->fd = sys_openat(AT_FDCWD, path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (map->fd < 0)
                 return err_set(err, CELLA_INTERNAL, map->fd, "cannot open %s", path);
-        int r = lock(map->fd);
+        int r = map_lock(map->fd);
         if (r == -EACCES || r == -EAGAIN) {
-                err_say(err, CELLA_INTERNAL, -EBUSY, "another process has %s", path);
-                err_hint(err, "a daemon runs on this state directory already");
+                err_say(err, CELLA_INTERNAL, -EBUSY, "another process uses %s", path);
+                err_hint(err, "another daemon already uses this state directory");
                 return -EBUSY;
         }
         if (r < 0)
                 return err_set(err, CELLA_INTERNAL, r, "cannot lock %s", path);
         if (fstat(map->fd, &st) < 0 || fchmod(map->fd, 0600) < 0)
-                return err_set(err, CELLA_INTERNAL, -errno, "cannot look at %s", path);
+                return err_set(err, CELLA_INTERNAL, -errno, "cannot examine %s", path);
         *ret_damaged = st.st_size != 0 && st.st_size != (off_t)FILE_SIZE;
         if ((*ret_damaged && ftruncate(map->fd, 0) < 0) || ftruncate(map->fd, FILE_SIZE) < 0)
-                return err_set(err, CELLA_INTERNAL, -errno, "cannot size %s", path);
+                return err_set(err, CELLA_INTERNAL, -errno, "cannot set the size of %s", path);
         r = posix_fallocate(map->fd, 0, FILE_SIZE);
         if (r != 0) {
                 err_set(err, CELLA_INTERNAL, -r, "cannot reserve %zu bytes for %s", FILE_SIZE, path);
-                err_hint(err, "make room on the disk that has the state directory");
+                err_hint(err, "free space on the disk of the state directory");
                 return -r;
         }
         void *at = mmap(NULL, FILE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, map->fd, 0);
@@ -264,7 +264,7 @@ static bool is_object(const char *text, size_t len, size_t room)
 }
 
 /* s is a private copy of the slot. */
-static struct record *recover(struct slot *s, uint32_t state, bool *ret_interrupted)
+static struct record *map_recover_slots(struct slot *s, uint32_t state, bool *ret_interrupted)
 {
         struct slot_fixed *f = &s->fixed;
         size_t kept = f->input_kept < sizeof s->input ? f->input_kept : sizeof s->input;
@@ -313,7 +313,7 @@ int map_recover(struct map *map, int (*each)(void *context, struct record *recor
                 if (state != SLOT_RUNNING && state != SLOT_ENDED)
                         continue;
                 memcpy(&copy, &map->slots[i], sizeof copy);
-                struct record *record = recover(&copy, state, &interrupted);
+                struct record *record = map_recover_slots(&copy, state, &interrupted);
                 if (!record)
                         return -ENOMEM;
                 int r = each(context, record, interrupted);

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-static unsigned char lower(unsigned char c)
+static unsigned char audit_match_lower(unsigned char c)
 {
         return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c;
 }
@@ -30,7 +30,7 @@ void match_init(struct match *match, const struct audit_filter *filter)
                 take_words(match, filter->status);
         match->nothing = filter->status && match->n_words == 0;
         for (size_t i = 0; i < match->text_len; i++)
-                match->text[i] = lower((unsigned char)text[i]);
+                match->text[i] = audit_match_lower((unsigned char)text[i]);
         memset(match->shift, (int)match->text_len, sizeof match->shift);
         for (size_t i = 0; i + 1 < match->text_len; i++) {
                 unsigned char c = match->text[i], step = (unsigned char)(match->text_len - 1 - i);
@@ -76,7 +76,7 @@ bool match_text(const struct match *match, const void *data, size_t len)
                 return true;
         for (size_t at = n - 1; at < len; at += match->shift[p[at]]) {
                 size_t i = n;
-                while (i > 0 && lower(p[at - (n - i)]) == match->text[i - 1])
+                while (i > 0 && audit_match_lower(p[at - (n - i)]) == match->text[i - 1])
                         i--;
                 if (i == 0)
                         return true;

@@ -44,7 +44,7 @@ int audit_reader_open(const char *directory, struct audit_reader **ret, struct c
         if (version == 0)
                 return err_say(err, CELLA_NOT_FOUND, -ENOENT, "%s is empty", path);
         if (version < db_schema.version) {
-                err_say(err, CELLA_INTERNAL, -EPROTO, "%s is of version %d, not %d", path, version,
+                err_say(err, CELLA_INTERNAL, -EPROTO, "%s has version %d, not %d", path, version,
                         db_schema.version);
                 return err_hint(err, "the daemon migrates it when it starts");
         }
@@ -88,7 +88,7 @@ void reader_hex(const unsigned char *data, size_t len, char *ret)
         sodium_bin2hex(ret, 2 * len + 1, data, len);
 }
 
-static json_t *text_of(const struct cell *cell)
+static json_t *reader_text_of(const struct cell *cell)
 {
         return cell->type == SQLITE_TEXT || cell->type == SQLITE_BLOB ? reader_text(cell->data, cell->len)
                                                                       : json_pack("n");
@@ -140,22 +140,23 @@ static void add_about(json_t *row, const void *about, size_t len, const char *co
 
 static json_t *summary_of(const struct cell *cells)
 {
-        return json_pack("{so so so so so so so so so so so sb so so so so s{so so so}}", /* */
-                         "id", text_of(&cells[COLUMN_ID]), "sandbox", text_of(&cells[COLUMN_SANDBOX]),
-                         "runtime", text_of(&cells[COLUMN_RUNTIME]), "session",
-                         text_of(&cells[COLUMN_SESSION]), "agent", text_of(&cells[COLUMN_AGENT]), "key",
-                         text_of(&cells[COLUMN_KEY]), "started", reader_time(&cells[COLUMN_STARTED]),
-                         "finished", reader_time(&cells[COLUMN_FINISHED]), "status",
-                         text_of(&cells[COLUMN_STATUS]), "exit_code", integer_of(&cells[COLUMN_EXIT_CODE]),
-                         "signal", integer_of(&cells[COLUMN_SIGNAL]), "timed_out",
-                         is_text(&cells[COLUMN_STATUS], "timeout"), "input_bytes",
-                         integer_of(&cells[COLUMN_INPUT_BYTES]), "stdout_bytes",
-                         integer_of(&cells[COLUMN_STDOUT_BYTES]), "stderr_bytes",
-                         integer_of(&cells[COLUMN_STDERR_BYTES]), "duration_ms",
-                         milliseconds_of(&cells[COLUMN_DURATION]), "usage", "cpu_ms",
-                         milliseconds_of(&cells[COLUMN_CPU]), "memory_peak_bytes",
-                         integer_of(&cells[COLUMN_MEMORY_PEAK]), "processes_peak",
-                         integer_of(&cells[COLUMN_PROCESSES_PEAK]));
+        return json_pack(
+                "{so so so so so so so so so so so sb so so so so s{so so so}}", /* */
+                "id", reader_text_of(&cells[COLUMN_ID]), "sandbox", reader_text_of(&cells[COLUMN_SANDBOX]),
+                "runtime", reader_text_of(&cells[COLUMN_RUNTIME]), "session",
+                reader_text_of(&cells[COLUMN_SESSION]), "agent", reader_text_of(&cells[COLUMN_AGENT]), "key",
+                reader_text_of(&cells[COLUMN_KEY]), "started", reader_time(&cells[COLUMN_STARTED]),
+                "finished", reader_time(&cells[COLUMN_FINISHED]), "status",
+                reader_text_of(&cells[COLUMN_STATUS]), "exit_code", integer_of(&cells[COLUMN_EXIT_CODE]),
+                "signal", integer_of(&cells[COLUMN_SIGNAL]), "timed_out",
+                is_text(&cells[COLUMN_STATUS], "timeout"), "input_bytes",
+                integer_of(&cells[COLUMN_INPUT_BYTES]), "stdout_bytes",
+                integer_of(&cells[COLUMN_STDOUT_BYTES]), "stderr_bytes",
+                integer_of(&cells[COLUMN_STDERR_BYTES]), "duration_ms",
+                milliseconds_of(&cells[COLUMN_DURATION]), "usage", "cpu_ms",
+                milliseconds_of(&cells[COLUMN_CPU]), "memory_peak_bytes",
+                integer_of(&cells[COLUMN_MEMORY_PEAK]), "processes_peak",
+                integer_of(&cells[COLUMN_PROCESSES_PEAK]));
 }
 
 json_t *reader_summary(const struct cell *cells, const void *about, size_t about_len)
@@ -188,14 +189,14 @@ static json_t *whole_of(const struct cell *cells, const unsigned char *hash)
         char hex[2 * HASH_SIZE + 1];
         const struct cell *about = &cells[COLUMN_ABOUT];
         json_t *row = reader_summary(cells, about->data, about->len);
-        json_t *more =
-                json_pack("{so so so sb sb sb so so}", /* */
-                          "input", text_of(&cells[COLUMN_INPUT]), "stdout", text_of(&cells[COLUMN_STDOUT]),
-                          "stderr", text_of(&cells[COLUMN_STDERR]), "input_truncated",
-                          is_cut(&cells[COLUMN_INPUT], &cells[COLUMN_INPUT_BYTES]), "stdout_truncated",
-                          is_cut(&cells[COLUMN_STDOUT], &cells[COLUMN_STDOUT_BYTES]), "stderr_truncated",
-                          is_cut(&cells[COLUMN_STDERR], &cells[COLUMN_STDERR_BYTES]), "violations",
-                          violations_of(&cells[COLUMN_VIOLATIONS]), "row", integer_of(&cells[COLUMN_SEQ]));
+        json_t *more = json_pack(
+                "{so so so sb sb sb so so}", /* */
+                "input", reader_text_of(&cells[COLUMN_INPUT]), "stdout",
+                reader_text_of(&cells[COLUMN_STDOUT]), "stderr", reader_text_of(&cells[COLUMN_STDERR]),
+                "input_truncated", is_cut(&cells[COLUMN_INPUT], &cells[COLUMN_INPUT_BYTES]),
+                "stdout_truncated", is_cut(&cells[COLUMN_STDOUT], &cells[COLUMN_STDOUT_BYTES]),
+                "stderr_truncated", is_cut(&cells[COLUMN_STDERR], &cells[COLUMN_STDERR_BYTES]), "violations",
+                violations_of(&cells[COLUMN_VIOLATIONS]), "row", integer_of(&cells[COLUMN_SEQ]));
         reader_hex(hash, HASH_SIZE, hex);
         if (!row || !more || json_object_update(row, more) < 0 ||
             json_object_set_new(row, "hash", json_stringn(hex, 2 * HASH_SIZE)) < 0) {

@@ -33,7 +33,7 @@ struct chosen {
         unsigned char hash[HASH_SIZE];
 };
 
-static int choose(struct db *db, int64_t older_than_ms, struct chosen *ret)
+static int audit_retain_choose(struct db *db, int64_t older_than_ms, struct chosen *ret)
 {
         sqlite3_stmt *statement = NULL;
         int r = sqlite3_prepare_v2(db->sqlite,
@@ -135,7 +135,7 @@ static int delete_up_to(struct db *db, uint64_t seq)
         return r == SQLITE_DONE ? SQLITE_OK : r;
 }
 
-static int cut(struct db *db, const struct chosen *chosen, const char *why, struct db_pass *pass)
+static int audit_retain_cut(struct db *db, const struct chosen *chosen, const char *why, struct db_pass *pass)
 {
         struct db before = *db;
         int r = sqlite3_exec(db->sqlite, "BEGIN IMMEDIATE", NULL, NULL, NULL);
@@ -160,10 +160,10 @@ static int cut(struct db *db, const struct chosen *chosen, const char *why, stru
 static int cut_some(struct db *db, int64_t older_than_ms, const char *why, struct db_pass *pass)
 {
         struct chosen chosen;
-        int r = choose(db, older_than_ms, &chosen);
+        int r = audit_retain_choose(db, older_than_ms, &chosen);
         if (r < 0 || chosen.rows == 0)
                 return r;
-        r = cut(db, &chosen, why, pass);
+        r = audit_retain_cut(db, &chosen, why, pass);
         return r < 0 ? r : 1;
 }
 

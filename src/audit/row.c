@@ -35,7 +35,7 @@ struct cell cell_blob(const void *data, size_t len)
         return (struct cell){.type = SQLITE_BLOB, .data = data ? data : "", .len = data ? len : 0};
 }
 
-static void put_number(unsigned char *to, uint64_t value)
+static void audit_row_put_number(unsigned char *to, uint64_t value)
 {
         for (int i = 0; i < 8; i++)
                 to[i] = (unsigned char)(value >> (8 * i));
@@ -55,7 +55,7 @@ void row_hash(const unsigned char before[HASH_SIZE], const struct cell *cells, s
         for (size_t i = 0; i < n; i++) {
                 bool integer = cells[i].type == SQLITE_INTEGER;
                 unsigned char head[9] = {(unsigned char)cells[i].type};
-                put_number(head + 1, integer ? (uint64_t)cells[i].integer : cells[i].len);
+                audit_row_put_number(head + 1, integer ? (uint64_t)cells[i].integer : cells[i].len);
                 crypto_generichash_update(&state, head, sizeof head);
                 if (!integer && cells[i].len > 0)
                         crypto_generichash_update(&state, cells[i].data, cells[i].len);
@@ -128,7 +128,7 @@ static size_t cut_len(const struct cut *cut)
         return cut->first + cut->marker_len + cut->last;
 }
 
-static char *put(char *to, const void *data, size_t len)
+static char *audit_row_put(char *to, const void *data, size_t len)
 {
         if (len > 0)
                 memcpy(to, data, len);
@@ -138,18 +138,18 @@ static char *put(char *to, const void *data, size_t len)
 static struct cell put_cut(char **at, const struct cut *cut)
 {
         char *start = *at;
-        *at = put(*at, cut->data, cut->first);
-        *at = put(*at, cut->marker, cut->marker_len);
-        *at = put(*at, cut->end, cut->last);
+        *at = audit_row_put(*at, cut->data, cut->first);
+        *at = audit_row_put(*at, cut->marker, cut->marker_len);
+        *at = audit_row_put(*at, cut->end, cut->last);
         return cell_blob(start, (size_t)(*at - start));
 }
 
-static struct cell put_text(char **at, const char *text, size_t len)
+static struct cell audit_row_put_text(char **at, const char *text, size_t len)
 {
         char *start = *at;
         if (!text)
                 return cell_text(NULL);
-        *at = put(*at, text, len);
+        *at = audit_row_put(*at, text, len);
         return (struct cell){.type = SQLITE_TEXT, .data = start, .len = len};
 }
 
@@ -161,13 +161,13 @@ static size_t name_len(const char *name)
 static void put_names(struct record *record, char **at, const struct audit_begin *begin, const char *status)
 {
         struct cell *cells = record->cells;
-        cells[COLUMN_ID] = put_text(at, begin->id, name_len(begin->id));
-        cells[COLUMN_SANDBOX] = put_text(at, begin->sandbox, name_len(begin->sandbox));
-        cells[COLUMN_RUNTIME] = put_text(at, begin->runtime, name_len(begin->runtime));
-        cells[COLUMN_KEY] = put_text(at, begin->key, name_len(begin->key));
-        cells[COLUMN_SESSION] = put_text(at, begin->session, name_len(begin->session));
-        cells[COLUMN_AGENT] = put_text(at, begin->agent, name_len(begin->agent));
-        cells[COLUMN_STATUS] = put_text(at, status, name_len(status));
+        cells[COLUMN_ID] = audit_row_put_text(at, begin->id, name_len(begin->id));
+        cells[COLUMN_SANDBOX] = audit_row_put_text(at, begin->sandbox, name_len(begin->sandbox));
+        cells[COLUMN_RUNTIME] = audit_row_put_text(at, begin->runtime, name_len(begin->runtime));
+        cells[COLUMN_KEY] = audit_row_put_text(at, begin->key, name_len(begin->key));
+        cells[COLUMN_SESSION] = audit_row_put_text(at, begin->session, name_len(begin->session));
+        cells[COLUMN_AGENT] = audit_row_put_text(at, begin->agent, name_len(begin->agent));
+        cells[COLUMN_STATUS] = audit_row_put_text(at, status, name_len(status));
 }
 
 static void put_numbers(struct record *record, const struct audit_begin *begin, const struct audit_end *end,
@@ -237,12 +237,13 @@ struct record *record_new(const struct audit_begin *given, const struct audit_en
         char *at = record->data;
         put_names(record, &at, &begin, status);
         put_numbers(record, &begin, &named, finished_ms);
-        record->cells[COLUMN_VIOLATIONS] = put_text(&at, violations, violations ? strlen(violations) : 0);
+        record->cells[COLUMN_VIOLATIONS] =
+                audit_row_put_text(&at, violations, violations ? strlen(violations) : 0);
         record->cells[COLUMN_INPUT] = begin.input ? cell_blob(at, input) : cell_text(NULL);
-        at = put(at, begin.input, input);
+        at = audit_row_put(at, begin.input, input);
         record->cells[COLUMN_STDOUT] = kept[0] ? put_cut(&at, &output[0]) : cell_text(NULL);
         record->cells[COLUMN_STDERR] = kept[1] ? put_cut(&at, &output[1]) : cell_text(NULL);
-        record->cells[COLUMN_ABOUT] = put_text(&at, about > 0 ? begin.about : NULL, about);
+        record->cells[COLUMN_ABOUT] = audit_row_put_text(&at, about > 0 ? begin.about : NULL, about);
         return record;
 }
 

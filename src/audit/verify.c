@@ -84,7 +84,7 @@ static void look_at_row(struct verdict *v, sqlite3_stmt *row)
         int64_t seq = cells[COLUMN_SEQ].integer;
         uint64_t expected = v->seq + 1;
         if (seq < 0 || (uint64_t)seq < expected) {
-                found(v, seq < 0 ? 0 : (uint64_t)seq, "row %lld was put in: the log begins at row %llu",
+                found(v, seq < 0 ? 0 : (uint64_t)seq, "row %lld was inserted: the log begins at row %llu",
                       (long long)seq, N(expected));
                 return;
         }
@@ -92,7 +92,7 @@ static void look_at_row(struct verdict *v, sqlite3_stmt *row)
                 bool begins = v->rows == 0;
                 found(v, expected, "%llu row%s missing before row %lld%s", N((uint64_t)seq - expected),
                       (uint64_t)seq - expected == 1 ? " is" : "s are", (long long)seq,
-                      begins ? ", at the old end, and retention did not remove them" : "");
+                      begins ? ", at the beginning of the log, and retention did not remove them" : "");
                 return;
         }
         row_hash(v->hash, cells, row_columns(cells), hash);
@@ -111,15 +111,15 @@ static void look_at_head(struct verdict *v, sqlite3_stmt *row)
         row_read(row, cells, 4);
         uint64_t seq = (uint64_t)cells[0].integer, cuts = (uint64_t)cells[2].integer;
         if (cuts != v->cuts || !same(&cells[3], v->cut_hash))
-                found(v, v->seq - v->rows + 1, "the table of cuts ends at %llu, the head says %llu%s",
+                found(v, v->seq - v->rows + 1, "the table of cuts ends at %llu, but the head has %llu%s",
                       N(v->cuts), N(cuts), cuts == v->cuts ? " with another hash" : "");
         else if (seq > v->seq)
-                found(v, v->seq + 1, "%llu row%s missing at the new end, after row %llu", N(seq - v->seq),
-                      seq - v->seq == 1 ? " is" : "s are", N(v->seq));
+                found(v, v->seq + 1, "%llu row%s missing at the end of the log, after row %llu",
+                      N(seq - v->seq), seq - v->seq == 1 ? " is" : "s are", N(v->seq));
         else if (seq < v->seq)
-                found(v, seq + 1, "row %llu was put in after the end of the log", N(seq + 1));
+                found(v, seq + 1, "row %llu was inserted after the end of the log", N(seq + 1));
         else if (!same(&cells[1], v->hash))
-                found(v, v->seq, "row %llu, the last, is not the one that the head names", N(v->seq));
+                found(v, v->seq, "the last row, %llu, is not the one that the head records", N(v->seq));
 }
 
 /* ---- complete or in slices ---- */
@@ -131,7 +131,7 @@ struct audit_verifier {
 };
 
 /* The following functions return an SQLite code. */
-static int begin(struct audit_verifier *f)
+static int audit_verify_begin(struct audit_verifier *f)
 {
         sqlite3 *db = f->reader->db;
         int r = sqlite3_exec(db, "BEGIN", NULL, NULL, NULL);
@@ -172,11 +172,11 @@ static int look_at_end(struct audit_verifier *f)
                 heads = sqlite3_column_int64(statement, 0);
         sqlite3_finalize(statement);
         if (statement && heads != 1)
-                found(v, v->seq, "the log does not say where it ends");
+                found(v, v->seq, "the log has no record of its last row");
         return r;
 }
 
-static void end(struct audit_verifier *f)
+static void audit_verify_end(struct audit_verifier *f)
 {
         sqlite3_finalize(f->rows);
         f->rows = NULL;
@@ -184,7 +184,7 @@ static void end(struct audit_verifier *f)
                 sqlite3_exec(f->reader->db, "ROLLBACK", NULL, NULL, NULL);
 }
 
-static int conclude(struct audit_verifier *f, int r, json_t **ret, struct cella_err *err)
+static int audit_verify_conclude(struct audit_verifier *f, int r, json_t **ret, struct cella_err *err)
 {
         struct verdict *v = &f->v;
         char hex[2 * HASH_SIZE + 1];
@@ -193,7 +193,7 @@ static int conclude(struct audit_verifier *f, int r, json_t **ret, struct cella_
                 found(v, v->seq + 1, "the database is damaged: %.100s", sqlite3_errmsg(f->reader->db));
         else if (r != SQLITE_OK)
                 db_fail(f->reader->db, "audit.db", "read", err);
-        end(f);
+        audit_verify_end(f);
         if (r != SQLITE_OK && !v->why[0])
                 return -EIO;
         reader_hex(v->hash, HASH_SIZE, hex);
@@ -209,14 +209,14 @@ static int conclude(struct audit_verifier *f, int r, json_t **ret, struct cella_
 
 static int go_on(struct audit_verifier *f, int64_t until_us, json_t **ret, struct cella_err *err)
 {
-        int r = f->rows ? SQLITE_OK : begin(f);
+        int r = f->rows ? SQLITE_OK : audit_verify_begin(f);
         if (r == SQLITE_OK)
                 r = look_at_rows(f, until_us);
         if (r == SQLITE_ROW)
                 return 1;
         if (r == SQLITE_OK)
                 r = look_at_end(f);
-        return conclude(f, r, ret, err);
+        return audit_verify_conclude(f, r, ret, err);
 }
 
 int audit_verify(struct audit_reader *reader, json_t **ret, struct cella_err *err)
@@ -239,7 +239,7 @@ int audit_verifier_new(const char *directory, struct audit_verifier **ret, struc
         return 0;
 }
 
-int audit_verifier_go_on(struct audit_verifier *f, unsigned us, json_t **ret, struct cella_err *err)
+int audit_verifier_continue(struct audit_verifier *f, unsigned us, json_t **ret, struct cella_err *err)
 {
         return go_on(f, clock_us() + us, ret, err);
 }
@@ -247,7 +247,7 @@ int audit_verifier_go_on(struct audit_verifier *f, unsigned us, json_t **ret, st
 struct audit_verifier *audit_verifier_free(struct audit_verifier *f)
 {
         if (f) {
-                end(f);
+                audit_verify_end(f);
                 audit_reader_close(f->reader);
                 free(f);
         }

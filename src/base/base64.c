@@ -23,7 +23,7 @@ void base64_encode(const char *data, size_t len, char *ret)
         }
 }
 
-static int value(char c)
+int base64_value(char c)
 {
         if (c >= 'A' && c <= 'Z')
                 return c - 'A';
@@ -44,7 +44,7 @@ ssize_t base64_decode(const char *text, size_t len, char *ret, size_t size)
                 int pad = last && text[i + 3] == '=' ? text[i + 2] == '=' ? 2 : 1 : 0;
                 uint32_t four = 0;
                 for (int k = 0; k < 4; k++) {
-                        int v = k >= 4 - pad ? 0 : value(text[i + (size_t)k]);
+                        int v = k >= 4 - pad ? 0 : base64_value(text[i + (size_t)k]);
                         if (v < 0)
                                 return -EINVAL;
                         four = four << 6 | (uint32_t)v;

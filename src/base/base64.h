@@ -7,6 +7,9 @@
  * -EINVAL, or -ENOSPC if ret is too small. */
 ssize_t base64_decode(const char *text, size_t len, char *ret, size_t size);
 
+/* Returns the six bits of a character, or -1 if it is not one of the alphabet. */
+int base64_value(char c);
+
 #define BASE64_LEN(n) (((n) + 2) / 3 * 4)
 /* Writes BASE64_LEN(len) characters, without a NUL. */
 void base64_encode(const char *data, size_t len, char *ret);

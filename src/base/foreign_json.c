@@ -7,11 +7,16 @@
 
 #include "base/err.h"
 
+static void (*report_no_memory)(void);
+
 static void *allocate_or_abort(size_t size)
 {
         void *memory = malloc(size);
-        if (!memory)
+        if (!memory) {
+                if (report_no_memory)
+                        report_no_memory();
                 abort();
+        }
         return memory;
 }
 
@@ -22,8 +27,9 @@ static void wipe_and_free(void *memory)
         free(memory);
 }
 
-void foreign_json_init(void)
+void foreign_json_init(void (*no_memory)(void))
 {
+        report_no_memory = no_memory;
         json_set_alloc_funcs(allocate_or_abort, wipe_and_free);
         json_object_seed(0); /* reads /dev/urandom */
 }

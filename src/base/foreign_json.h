@@ -17,8 +17,9 @@
 
 /* Prepares jansson; call it once at the start of the program, before its system calls are restricted.  From
  * then on, memory of jansson is overwritten before it is freed (it may hold passwords), and the process is
- * aborted if jansson gets no memory: its parser writes past a buffer after a failed allocation. */
-void foreign_json_init(void);
+ * aborted if jansson gets no memory: its parser writes past a buffer after a failed allocation.  no_memory is
+ * called before; NULL: nothing is called. */
+void foreign_json_init(void (*no_memory)(void));
 
 /* Parses text, which may be any JSON value.  flags: further flags of jansson.  Returns a new reference, or
  * NULL with *err set: CELLA_INVALID_REQUEST (not JSON), CELLA_TOO_LARGE (too deep, more than values_max

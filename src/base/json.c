@@ -40,13 +40,13 @@ struct block {
 
 #define STEP_MAX 8 /* bytes read in one step; less than twice as many are written */
 
-static void flush(struct block *b)
+static void json_flush(struct block *b)
 {
         fwrite_unlocked(b->text, 1, b->used, b->out);
         b->used = 0;
 }
 
-static void add(struct block *b, const char *text, size_t len)
+static void json_add(struct block *b, const char *text, size_t len)
 {
         memcpy(b->text + b->used, text, len);
         b->used += len;
@@ -58,9 +58,9 @@ static void add_escape(struct block *b, unsigned char c)
         const char short_form[] = {'\\', escapes[c]},
                    long_form[] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]};
         if (escapes[c] == 'u')
-                add(b, long_form, sizeof long_form);
+                json_add(b, long_form, sizeof long_form);
         else
-                add(b, short_form, sizeof short_form);
+                json_add(b, short_form, sizeof short_form);
 }
 
 /* Writes one byte or character, escaped if necessary.  Returns the number of bytes consumed. */
@@ -77,9 +77,9 @@ static size_t add_one(struct block *b, const char *p, size_t left)
         }
         size_t n = utf8_len(p, left);
         if (n == 0)
-                add(b, "\xef\xbf\xbd", 3);
+                json_add(b, "\xef\xbf\xbd", 3);
         else
-                add(b, p, n);
+                json_add(b, p, n);
         return n > 0 ? n : 1;
 }
 
@@ -93,7 +93,7 @@ static void quoted(FILE *out, const char *data, size_t len)
         b.used = 1;
         while (p < end) {
                 if (b.used > sizeof b.text - 2 * STEP_MAX)
-                        flush(&b);
+                        json_flush(&b);
                 if (end - p < STEP_MAX) {
                         p += add_one(&b, p, (size_t)(end - p));
                         continue;
@@ -110,12 +110,12 @@ static void quoted(FILE *out, const char *data, size_t len)
                         p += add_one(&b, p, (size_t)(end - p));
         }
         b.text[b.used++] = '"';
-        flush(&b);
+        json_flush(&b);
 }
 
 /* ---- values ---- */
 
-static void begin(struct json *j, const char *key)
+static void json_begin(struct json *j, const char *key)
 {
         if (j->more)
                 fputs_unlocked(", ", j->out);
@@ -128,7 +128,7 @@ static void begin(struct json *j, const char *key)
 
 void json_put_open(struct json *j, const char *key, char bracket)
 {
-        begin(j, key);
+        json_begin(j, key);
         putc_unlocked(bracket, j->out);
         j->more = false;
 }
@@ -141,7 +141,7 @@ void json_put_close(struct json *j, char bracket)
 
 void json_put_bytes(struct json *j, const char *key, const char *data, size_t len)
 {
-        begin(j, key);
+        json_begin(j, key);
         quoted(j->out, data, len);
 }
 
@@ -153,7 +153,7 @@ void json_put_string(struct json *j, const char *key, const char *text)
 void json_put_base64(struct json *j, const char *key, const char *data, size_t len)
 {
         char block[BASE64_LEN(3072)];
-        begin(j, key);
+        json_begin(j, key);
         putc_unlocked('"', j->out);
         for (size_t at = 0; at < len; at += 3072) {
                 size_t n = len - at < 3072 ? len - at : 3072;
@@ -165,31 +165,31 @@ void json_put_base64(struct json *j, const char *key, const char *data, size_t l
 
 void json_put_number(struct json *j, const char *key, uint64_t value)
 {
-        begin(j, key);
+        json_begin(j, key);
         fprintf(j->out, "%llu", (unsigned long long)value);
 }
 
 void json_put_real(struct json *j, const char *key, double value)
 {
-        begin(j, key);
+        json_begin(j, key);
         fprintf(j->out, "%.3f", value);
 }
 
 void json_put_bool(struct json *j, const char *key, bool value)
 {
-        begin(j, key);
+        json_begin(j, key);
         fputs_unlocked(value ? "true" : "false", j->out);
 }
 
 void json_put_null(struct json *j, const char *key)
 {
-        begin(j, key);
+        json_begin(j, key);
         fputs_unlocked("null", j->out);
 }
 
 void json_put_raw(struct json *j, const char *key, const char *json, size_t len)
 {
-        begin(j, key);
+        json_begin(j, key);
         fwrite_unlocked(json, 1, len, j->out);
 }
 

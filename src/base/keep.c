@@ -26,7 +26,7 @@ bool keep_truncated(const struct keep *k)
 
 /* Enlarges data.  If there is no memory, max becomes the current size.  At that point, all bytes are at the
  * offset at which they arrived, which is also their place in a ring buffer of the new maximum. */
-static void grow(struct keep *k, uint64_t need)
+static void keep_grow(struct keep *k, uint64_t need)
 {
         size_t size = k->size ? k->size : FIRST_SIZE;
         if (need > k->max)
@@ -48,7 +48,7 @@ static void grow(struct keep *k, uint64_t need)
 
 void keep_add(struct keep *k, const char *data, size_t len)
 {
-        grow(k, k->total + len);
+        keep_grow(k, k->total + len);
         size_t half = k->max / 2, ring = k->max - half;
         while (len > 0) {
                 size_t at, room;

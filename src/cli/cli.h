@@ -48,7 +48,8 @@ struct cli_command {
         const char *text;    /* further text; may be NULL */
         const struct cli_option *options;
         size_t n_options;
-        bool takes_limits; /* accepts the options of base/limits.c, in a struct cella_options */
+        bool takes_limits;  /* accepts the options of base/limits.c, in a struct cella_options */
+        bool takes_runtime; /* its help lists the runtimes */
         int (*main)(const struct cli_command *self, int argc, char **argv);
 };
 
@@ -66,7 +67,8 @@ const struct cli_name *cli_find_name(const char *name); /* NULL: there is no suc
 extern const struct cli_command cli_run, cli_serve, cli_scan, cli_mcp;
 /* In cella-client: */
 extern const struct cli_command cli_create, cli_exec, cli_ls, cli_ps, cli_kill, cli_rm, cli_cp, cli_shell,
-        cli_logs, cli_settings, cli_key, cli_secret, cli_image, cli_doctor, cli_bench, cli_runtime, cli_raise;
+        cli_logs, cli_settings, cli_key, cli_secret, cli_image, cli_doctor, cli_bench, cli_runtime, cli_raise,
+        cli_pool;
 
 /* The main function of cella and of cella-client, with the commands that the program contains.  Returns the
  * exit status.  `cella` executes cella-client for a command that is there. */

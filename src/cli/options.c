@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/parse.h"
+#include "base/runtime.h"
 #include "cli/cli.h"
 #include "cli/text.h"
 
@@ -28,6 +29,7 @@ const struct cli_name cli_names[] = {
         {"cp", "copy a file or directory into a sandbox or out of it", .client = true},
         {"shell", "open a terminal in a sandbox", .client = true},
         {"logs", "list past executions, or show one", .client = true},
+        {"pool", "show the pools of ready sandboxes; lease a sandbox, and give it back", .client = true},
         {"settings", "show and change the daemon's settings", .client = true},
         {"key", "create, list and remove keys of the daemon's API", .client = true},
         {"secret", "manage secrets: values that code gets as environment variables", .client = true},
@@ -95,7 +97,7 @@ static const struct cli_option *find_option(const struct cli_command *c, const c
         return NULL;
 }
 
-static int unknown(const struct cli_command *c, const char *word, struct cella_err *err)
+static int cli_options_unknown(const struct cli_command *c, const char *word, struct cella_err *err)
 {
         char name[40];
         snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
@@ -163,7 +165,7 @@ static int take_option(const struct cli_command *c, char **words, int n, void *t
         const struct cli_option *option = find_option(c, name, len);
         const struct limit *limit = find_limit(c, name, len);
         if (strncmp(words[0], "--", 2) != 0 || (!option && !limit))
-                return unknown(c, words[0], err);
+                return cli_options_unknown(c, words[0], err);
         const char *value = equals ? equals + 1 : n > 1 ? words[1] : NULL;
         *used = 1;
         if (option && !option->argument) {
@@ -242,6 +244,12 @@ void cli_print_help(const struct cli_command *c)
                c->summary || !name ? c->summary : name->summary);
         if (c->text)
                 printf("\n%s\n", c->text);
+        if (c->takes_runtime)
+                printf("\nruntimes (a version may follow the name: python3.12, node22, c++20):\n ");
+        for (size_t i = 0; c->takes_runtime && i < runtimes_len; i++)
+                printf(" %s", runtimes[i].name);
+        if (c->takes_runtime)
+                putchar('\n');
         if (c->n_options > 0 || c->takes_limits)
                 printf("\noptions:\n");
         for (size_t i = 0; i < c->n_options; i++) {
@@ -314,7 +322,7 @@ int cli_finish(int r, const struct cella_err *err, bool json)
 
 static void (*signal_cleanup)(void);
 
-static void on_signal(int number)
+static void cli_options_on_signal(int number)
 {
         if (signal_cleanup)
                 signal_cleanup();
@@ -324,7 +332,7 @@ static void on_signal(int number)
 void cli_on_signal(void (*cleanup)(void))
 {
         static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-        struct sigaction old, action = {.sa_handler = on_signal};
+        struct sigaction old, action = {.sa_handler = cli_options_on_signal};
         signal_cleanup = cleanup;
         sigfillset(&action.sa_mask);
         for (size_t i = 0; i < ARRAY_LEN(signals); i++)

@@ -20,8 +20,8 @@ void program_directory(char ret[PROGRAM_DIRECTORY_SIZE])
 }
 
 /* Looks beside this program, in a directory relative to it, and in an absolute directory. */
-static int look(const char *name, const char *relative, const char *absolute, char ret[PROGRAM_SIZE],
-                struct cella_err *err)
+static int cli_program_look(const char *name, const char *relative, const char *absolute,
+                            char ret[PROGRAM_SIZE], struct cella_err *err)
 {
         char self[PROGRAM_DIRECTORY_SIZE];
         program_directory(self);
@@ -40,12 +40,12 @@ static int look(const char *name, const char *relative, const char *absolute, ch
 
 int program_find(const char *name, char ret[PROGRAM_SIZE], struct cella_err *err)
 {
-        return look(name, "../libexec/cella", CELLA_LIBEXECDIR "/cella", ret, err);
+        return cli_program_look(name, "../libexec/cella", CELLA_LIBEXECDIR "/cella", ret, err);
 }
 
 int program_find_cella(char ret[PROGRAM_SIZE], struct cella_err *err)
 {
-        return look("cella", "../../bin", CELLA_BINDIR, ret, err);
+        return cli_program_look("cella", "../../bin", CELLA_BINDIR, ret, err);
 }
 
 #define NOBODY_UID 1879048190u /* not used by systems; the uids of sandboxes follow it */

@@ -89,7 +89,7 @@ static int help(const struct program *p, const char *name)
         return status;
 }
 
-static int start(const struct program *p, int argc)
+static int cli_start_program(const struct program *p, int argc)
 {
         char **argv = p->argv;
         int status = 0;
@@ -125,7 +125,7 @@ int cli_main(const struct cli_command *const *commands, size_t n_commands, int a
         fill_standard();
         signal(SIGCHLD, SIG_DFL); /* the caller may have set it to be ignored */
         signal(SIGPIPE, SIG_IGN); /* if a reader closes our output, the sandbox must still be deleted */
-        int status = start(&program, argc);
+        int status = cli_start_program(&program, argc);
         /* A failed flush is an error. */
         if (fflush(stdout) != 0 || ferror(stdout)) {
                 struct cella_err err = {0};

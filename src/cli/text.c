@@ -18,7 +18,7 @@ static bool harmful(uint32_t c)
 
 /* Copies the next character of text if it is harmless, otherwise "?"; *used: bytes read from text; returns
  * the bytes written. */
-static size_t next(const char *text, size_t len, bool lines, char out[4], size_t *used)
+static size_t cli_text_next(const char *text, size_t len, bool lines, char out[4], size_t *used)
 {
         size_t n = utf8_len(text, len);
         uint32_t c = n ? utf8_get(text, n) : 0;
@@ -36,7 +36,7 @@ void text_safe(char *out, size_t size, const char *text)
         size_t len = text ? strlen(text) : 0, at = 0;
         while (len > 0) {
                 char bytes[4];
-                size_t used, n = next(text, len, false, bytes, &used);
+                size_t used, n = cli_text_next(text, len, false, bytes, &used);
                 if (at + n >= size)
                         break;
                 memcpy(out + at, bytes, n);
@@ -51,7 +51,7 @@ void text_print(FILE *out, const char *text, size_t len)
 {
         while (len > 0) {
                 char bytes[4];
-                size_t used, n = next(text, len, true, bytes, &used);
+                size_t used, n = cli_text_next(text, len, true, bytes, &used);
                 fwrite(bytes, 1, n, out);
                 text += used;
                 len -= used;
@@ -67,7 +67,7 @@ static size_t width_of(const char *text)
 }
 
 /* Cuts the text to this number of characters, with dots for the rest. */
-static void cut(char *text, size_t width)
+static void cli_text_cut(char *text, size_t width)
 {
         size_t n = 0;
         if (width < 4 || width_of(text) <= width)
@@ -96,7 +96,7 @@ void table_add(struct table *t, const char *text, size_t width)
                 t->size = size;
         }
         text_safe(cell, sizeof cell, text && *text ? text : "-");
-        cut(cell, width);
+        cli_text_cut(cell, width);
         t->cells[t->n++] = strdup(cell);
 }
 

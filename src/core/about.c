@@ -79,7 +79,7 @@ static void put_close(struct writer *w, char bracket)
         w->more = true;
 }
 
-static void put_number(struct writer *w, const char *name, uint64_t value)
+static void about_put_number(struct writer *w, const char *name, uint64_t value)
 {
         char text[24];
         put_name(w, name);
@@ -125,7 +125,7 @@ static void put_bytes(struct writer *w, const char *name, const char *text, size
         put_char(w, '"');
 }
 
-static void put_text(struct writer *w, const char *name, const char *text, size_t max)
+static void about_put_text(struct writer *w, const char *name, const char *text, size_t max)
 {
         put_bytes(w, name, text, strlen(text), max);
 }
@@ -136,7 +136,7 @@ static void put_masked(struct writer *w, const char *name, const char *text, str
         char *copy = mask ? strdup(text) : NULL;
         if (copy)
                 mask_string(mask, copy);
-        put_text(w, name, copy ? copy : mask ? "***" : text, max);
+        about_put_text(w, name, copy ? copy : mask ? "***" : text, max);
         free(copy);
 }
 
@@ -147,7 +147,7 @@ static void put_hash(struct writer *w, const char *data, size_t len, bool wanted
         if (!wanted)
                 return;
         crypto_generichash(hash, sizeof hash, (const unsigned char *)data, len, NULL, 0);
-        put_text(w, "hash", sodium_bin2hex(hex, sizeof hex, hash, sizeof hash), sizeof hex + 2);
+        about_put_text(w, "hash", sodium_bin2hex(hex, sizeof hex, hash, sizeof hash), sizeof hex + 2);
 }
 
 /* ---- the parts ---- */
@@ -160,7 +160,7 @@ static void put_args(struct writer *w, const struct exec_request *r)
         if (n == 0 || !r->runtime) /* a command is already in the column `input` */
                 return;
         put_open(w, "args", '{');
-        put_number(w, "count", n);
+        about_put_number(w, "count", n);
         put_open(w, "list", '[');
         for (size_t i = 0; i < n && w->len - begun + w->bounds->arg < w->bounds->args; i++)
                 put_masked(w, NULL, r->argv[i], exec_request_mask(r), w->bounds->arg);
@@ -176,7 +176,7 @@ static void put_env(struct writer *w, const struct exec_request *r)
         if (n == 0)
                 return;
         put_open(w, "env_names", '{');
-        put_number(w, "count", n);
+        about_put_number(w, "count", n);
         put_open(w, "list", '[');
         for (size_t i = 0; i < n && w->len - begun + 100 < w->bounds->env; i++)
                 put_bytes(w, NULL, r->env[i], strcspn(r->env[i], "="), 64);
@@ -193,13 +193,13 @@ static void put_files(struct writer *w, const struct exec_request *r, bool hashe
         for (size_t i = 0; i < r->n_files; i++)
                 bytes += r->files[i].len;
         put_open(w, "input_files", '{');
-        put_number(w, "count", r->n_files);
-        put_number(w, "bytes", bytes);
+        about_put_number(w, "count", r->n_files);
+        about_put_number(w, "bytes", bytes);
         put_open(w, "list", '[');
         for (size_t i = 0; i < r->n_files && w->len - begun + each < w->bounds->files; i++) {
                 put_open(w, NULL, '{');
                 put_masked(w, "path", r->files[i].path, exec_request_mask(r), w->bounds->path);
-                put_number(w, "bytes", r->files[i].len);
+                about_put_number(w, "bytes", r->files[i].len);
                 put_hash(w, r->files[i].data, r->files[i].len, hashes);
                 put_close(w, '}');
         }
@@ -223,10 +223,10 @@ static void put_scan(struct writer *w, const struct exec_request *r)
         if (!report)
                 return;
         put_open(w, "scan", '{');
-        put_text(w, "severity", scan_severity_name(report->worst), 32);
-        put_number(w, "count", report->n_findings);
+        about_put_text(w, "severity", scan_severity_name(report->worst), 32);
+        about_put_number(w, "count", report->n_findings);
         if (report->skipped)
-                put_text(w, "skipped", report->skipped, 96);
+                about_put_text(w, "skipped", report->skipped, 96);
         put_open(w, "findings", '[');
         for (int severity = (int)report->worst; severity >= (int)SCAN_LOW; severity--)
                 for (size_t i = 0; i < report->n_findings; i++) {
@@ -234,10 +234,10 @@ static void put_scan(struct writer *w, const struct exec_request *r)
                         if ((int)f->severity != severity || w->len - begun + 250 > w->bounds->findings)
                                 continue;
                         put_open(w, NULL, '{');
-                        put_text(w, "rule", f->rule, 48);
-                        put_text(w, "severity", scan_severity_name(f->severity), 16);
-                        put_number(w, "line", f->line);
-                        put_text(w, "text", f->text, SCAN_TEXT_MAX);
+                        about_put_text(w, "rule", f->rule, 48);
+                        about_put_text(w, "severity", scan_severity_name(f->severity), 16);
+                        about_put_number(w, "line", f->line);
+                        about_put_text(w, "text", f->text, SCAN_TEXT_MAX);
                         put_close(w, '}');
                 }
         put_close(w, ']');
@@ -248,13 +248,13 @@ static void put_request(struct writer *w, const struct exec_request *r)
 {
         const bool hashes = hashes_wanted(w, r);
         if (r->reason[0])
-                put_text(w, "reason", r->reason, sizeof r->reason);
+                about_put_text(w, "reason", r->reason, sizeof r->reason);
         if (r->cwd)
                 put_masked(w, "cwd", r->cwd, exec_request_mask(r), TEXT_MAX);
         put_args(w, r);
         if (r->input) {
                 put_open(w, "stdin", '{');
-                put_number(w, "bytes", r->input_len);
+                about_put_number(w, "bytes", r->input_len);
                 put_hash(w, r->input, r->input_len, hashes);
                 put_close(w, '}');
         }
@@ -269,11 +269,11 @@ static void put_place(struct writer *w, const struct about *about)
         const struct exec_request *r = about->request;
         const bool host = r && r->direct;
         if (host || about->image) /* otherwise it was refused before that was decided */
-                put_text(w, "mode", host ? "host" : "sandbox", 16);
+                about_put_text(w, "mode", host ? "host" : "sandbox", 16);
         if (about->image) {
-                put_text(w, "engine", host ? "host" : engine_words[about->engine], 16);
+                about_put_text(w, "engine", host ? "host" : engine_words[about->engine], 16);
                 put_masked(w, "image", about->image, r ? exec_request_mask(r) : NULL, TEXT_MAX);
-                put_text(w, "tier", tier_words[about->tier], 16);
+                about_put_text(w, "tier", tier_words[about->tier], 16);
         } else if (r && r->image) {
                 put_masked(w, "image", r->image, exec_request_mask(r), TEXT_MAX);
         }
@@ -285,18 +285,18 @@ static size_t write_about(const struct about *about, const struct bounds *bounds
         put_open(&w, NULL, '{');
         put_place(&w, about);
         if (about->key_name && about->key_name[0])
-                put_text(&w, "key_name", about->key_name, TEXT_MAX);
+                about_put_text(&w, "key_name", about->key_name, TEXT_MAX);
         if (about->request)
                 put_request(&w, about->request);
         if (about->error) {
                 put_open(&w, "error", '{');
-                put_text(&w, "kind", cella_kind_name(about->error->kind), 32);
+                about_put_text(&w, "kind", cella_kind_name(about->error->kind), 32);
                 put_masked(&w, "message", about->error->msg,
                            about->request ? exec_request_mask(about->request) : NULL, 400);
                 put_close(&w, '}');
         }
         if (about->unrecorded > 0)
-                put_number(&w, "unrecorded", about->unrecorded);
+                about_put_number(&w, "unrecorded", about->unrecorded);
         put_close(&w, '}');
         return w.len;
 }

@@ -28,9 +28,10 @@ struct metrics {
         uint64_t latency[METRICS_BUCKETS + 1]; /* executions by duration, see metrics_bounds_us; last: more */
         uint64_t latency_sum_us;
         uint64_t sandboxes_made, sandboxes_failed;
-        uint64_t refused_capacity; /* 429 */
-        uint64_t requests[6];      /* by the first digit of the HTTP status */
-        uint64_t refused_auth;     /* 401 and 403 */
+        struct keeper_groups groups; /* as the keeper last reported it */
+        uint64_t refused_capacity;   /* 429 */
+        uint64_t requests[6];        /* by the first digit of the HTTP status */
+        uint64_t refused_auth;       /* 401 and 403 */
         uint64_t violations[VIOLATION_KINDS];
 };
 
@@ -55,10 +56,19 @@ struct core_hooks {
         void (*on_sandbox_renewed)(struct core_sandbox *sandbox);
 };
 
+/* A process of the keeper that makes sandboxes. */
+struct worker {
+        struct core *core;
+        struct keeper_link *link;    /* NULL: not connected */
+        struct keeper_groups groups; /* as it last reported it */
+};
+
 struct core {
         const struct core_hooks *hooks;
         uv_loop_t *loop;
         struct keeper_link *keeper;
+        struct worker workers[KEEPER_WORKERS_MAX]; /* see sandbox/workers.h */
+        unsigned worker_turn;
         struct egress *egress;
         struct images *images;
         struct docker *docker; /* the second engine */
@@ -76,6 +86,7 @@ struct core {
         struct list settling; /* struct execution: answered, with remaining work that no client waits for */
         uv_prepare_t settle;  /* does the remaining work */
         struct list pools;    /* struct pool */
+        struct list learners; /* struct learner: see pool/learn.h */
         struct list used_images; /* struct used_image: cache of images in the store */
         unsigned n_used_images;
         unsigned n_packages;

@@ -39,7 +39,7 @@ struct docker {
         struct list waiters;
 };
 
-static void start(struct docker *d);
+static void core_docker_start(struct docker *d);
 static void open_engine(struct docker *d);
 
 /* ---- waiting requests ---- */
@@ -54,7 +54,7 @@ static void answer_failed(struct waiter *w, const struct cella_err *err)
 }
 
 /* Callbacks may add new waiters, so the list is emptied first. */
-static void tell_waiters(struct docker *d)
+static void report_waiters(struct docker *d)
 {
         const struct cella_err problem = d->problem;
         struct list all;
@@ -80,7 +80,7 @@ static void tell_waiters(struct docker *d)
         }
 }
 
-static int wait_for(struct docker *d, const struct waiter *who)
+static int core_docker_wait_for(struct docker *d, const struct waiter *who)
 {
         struct waiter *w = malloc(sizeof *w);
         if (!w)
@@ -88,7 +88,7 @@ static int wait_for(struct docker *d, const struct waiter *who)
         *w = *who;
         list_add(&d->waiters, &w->link);
         if (d->state == NONE)
-                start(d);
+                core_docker_start(d);
         else if (d->state == OPEN)
                 open_engine(d);
         return 0;
@@ -109,12 +109,12 @@ void docker_forget(struct docker *d, const void *context)
 
 /* ---- life cycle ---- */
 
-static void fail(struct docker *d, const struct cella_err *err)
+static void core_docker_fail(struct docker *d, const struct cella_err *err)
 {
         d->problem = *err;
         d->looked = true;
         d->looked_us = clock_us();
-        tell_waiters(d);
+        report_waiters(d);
 }
 
 static void on_opened(void *context, const union keeper_packet *packet, int fd)
@@ -126,19 +126,19 @@ static void on_opened(void *context, const union keeper_packet *packet, int fd)
         d->state = OPEN;
         d->used_us = d->looked_us = clock_us();
         if (packet->type == KEEPER_FAILED) {
-                fail(d, &packet->failed.err);
+                core_docker_fail(d, &packet->failed.err);
         } else if (packet->type != DOCKER_OPENED) {
                 err_say(&err, CELLA_INTERNAL, -EPROTO, "cella-docker broke the protocol");
-                fail(d, &err);
+                core_docker_fail(d, &err);
         } else {
                 d->found = packet->opened;
                 d->problem = (struct cella_err){0};
                 d->looked = true;
-                tell_waiters(d);
+                report_waiters(d);
         }
 }
 
-static void copy(char *to, size_t size, const json_t *docker, const char *name)
+static void core_docker_copy(char *to, size_t size, const json_t *docker, const char *name)
 {
         const char *from = json_string_value(json_object_get(docker, name));
         memcpy(to, from ? from : "", from ? strnlen(from, size - 1) : 0);
@@ -151,19 +151,19 @@ static void open_engine(struct docker *d)
         struct cella_err err = {0};
         memset(&open, 0, sizeof open);
         open.type = DOCKER_OPEN;
-        copy(open.socket, sizeof open.socket, settings, "socket");
-        copy(open.runtime, sizeof open.runtime, settings, "runtime");
+        core_docker_copy(open.socket, sizeof open.socket, settings, "socket");
+        core_docker_copy(open.runtime, sizeof open.runtime, settings, "runtime");
         const char *transport = json_string_value(json_object_get(settings, "transport"));
         open.transport = transport ? (uint32_t)word_index(transport_words, transport) : DOCKER_AUTO;
         d->state = OPENING;
         if (keeper_link_send(d->link, &open, sizeof open, on_opened, d) < 0) {
                 d->state = OPEN;
                 err_set(&err, CELLA_INTERNAL, -ENOMEM, "docker");
-                fail(d, &err);
+                core_docker_fail(d, &err);
         }
 }
 
-static void on_event(void *userdata, const union keeper_packet *packet, int fd)
+static void core_docker_on_event(void *userdata, const union keeper_packet *packet, int fd)
 {
         (void)userdata,
                 (void)packet; /* deaths are reported by the sandbox's channel, after init's last messages */
@@ -171,7 +171,7 @@ static void on_event(void *userdata, const union keeper_packet *packet, int fd)
                 close(fd);
 }
 
-static void on_lost(void *userdata, const char *why)
+static void core_docker_on_lost(void *userdata, const char *why)
 {
         struct docker *d = userdata;
         struct cella_err err = {0};
@@ -181,13 +181,13 @@ static void on_lost(void *userdata, const char *why)
         err_say(&err, CELLA_ENGINE_UNAVAILABLE, -EPIPE, "cella-docker, which ran the sandbox, has ended");
         err_hint(&err, "try again: it is restarted, and removes the old containers");
         d->events->on_lost(d->core, &err);
-        fail(d, &err);
+        core_docker_fail(d, &err);
         d->looked = false;
 }
 
-static const struct keeper_link_events link_events = {on_event, on_lost};
+static const struct keeper_link_events link_events = {core_docker_on_event, core_docker_on_lost};
 
-static void on_started(void *context, const union keeper_packet *packet, int fd)
+static void core_docker_on_started(void *context, const union keeper_packet *packet, int fd)
 {
         struct docker *d = context;
         struct cella_err err = {0};
@@ -196,25 +196,25 @@ static void on_started(void *context, const union keeper_packet *packet, int fd)
                 err = packet->failed.err;
         else if (packet->type != KEEPER_DOCKER || fd < 0)
                 err_say(&err, CELLA_INTERNAL, -EPROTO, "the keeper started no cella-docker");
-        else if (keeper_link_new(d->core->loop, fd, &link_events, d, &d->link, &err) == 0)
-                fd = -1;
+        else
+                keeper_link_new(d->core->loop, TAKE_FD(fd), &link_events, d, &d->link, &err);
         if (fd >= 0)
                 close(fd);
         if (err.kind != CELLA_OK)
-                fail(d, &err);
+                core_docker_fail(d, &err);
         else
                 open_engine(d);
 }
 
-static void start(struct docker *d)
+static void core_docker_start(struct docker *d)
 {
         struct cella_err err = {0};
         d->state = STARTING;
-        if (keeper_link_ask(d->core->keeper, KEEPER_DOCKER_WANTED, 0, on_started, d) == 0)
+        if (keeper_link_ask(d->core->keeper, KEEPER_DOCKER_WANTED, 0, core_docker_on_started, d) == 0)
                 return;
         d->state = NONE;
         err_set(&err, CELLA_INTERNAL, -ENOMEM, "docker");
-        fail(d, &err);
+        core_docker_fail(d, &err);
 }
 
 void docker_configure(struct docker *d)
@@ -288,7 +288,7 @@ int docker_make(struct docker *d, const struct keeper_make_mounts *make, keeper_
         d->used_us = clock_us();
         if (d->state == OPEN && d->looked && d->problem.kind == CELLA_OK)
                 return keeper_link_make(d->link, &w.make.make, answer, context);
-        return wait_for(d, &w);
+        return core_docker_wait_for(d, &w);
 }
 
 int docker_look(struct docker *d, void (*on_report)(void *context), void *context)
@@ -296,7 +296,7 @@ int docker_look(struct docker *d, void (*on_report)(void *context), void *contex
         const struct waiter w = {.on_report = on_report, .context = context};
         if (d->looked && clock_us() - d->looked_us < KNOWN_US)
                 return 1;
-        return wait_for(d, &w) < 0 ? 1 : 0;
+        return core_docker_wait_for(d, &w) < 0 ? 1 : 0;
 }
 
 uint32_t docker_mark(const struct docker *d)
@@ -304,7 +304,7 @@ uint32_t docker_mark(const struct docker *d)
         return d->found.podman ? ISOLATION_PODMAN : ISOLATION_DOCKER;
 }
 
-static json_t *words(const char *text)
+static json_t *core_docker_words(const char *text)
 {
         json_t *list = json_array();
         for (const char *at = text; *at; at += strspn(at, " ")) {
@@ -334,6 +334,6 @@ json_t *docker_to_json(const struct docker *d)
         return json_pack("{s:b, s:s, s:s, s:s, s:s, s:s, s:o, s:b, s:i, s:o*}", "available", 1, "name",
                          d->found.podman ? "podman" : "docker", "version", d->found.version, "api",
                          d->found.api, "socket", d->found.socket, "runtime", d->found.runtime, "runtimes",
-                         words(d->found.runtimes), "rootless", (int)d->found.rootless, "cgroup",
+                         core_docker_words(d->found.runtimes), "rootless", (int)d->found.rootless, "cgroup",
                          (int)d->found.cgroup, "warning", version_warning(&d->found));
 }

@@ -52,7 +52,8 @@ struct egress {
 
 /* ---- expected counters ---- */
 
-static void add(struct cella_network_usage *to, const struct cella_network_usage *what, uint64_t sign)
+static void core_egress_add(struct cella_network_usage *to, const struct cella_network_usage *what,
+                            uint64_t sign)
 {
         to->connections += sign * what->connections;
         to->refused += sign * what->refused;
@@ -65,7 +66,7 @@ static void add(struct cella_network_usage *to, const struct cella_network_usage
 static void close_count(struct sandbox_egress *s, uint32_t number, const struct cella_network_usage *usage)
 {
         if (usage)
-                add(&s->total, usage, 1);
+                core_egress_add(&s->total, usage, 1);
         list_each (at, s->observers, other) {
                 struct observer *o = list_entry(at, struct observer, link);
                 if (o->before_due != number)
@@ -84,8 +85,8 @@ static void end_count(struct observer *o, const struct cella_network_usage *tota
         if (usage)
                 *ret = *usage;
         if (usage && o->before_due == 0) { /* otherwise only what was counted since the last reset is known */
-                add(ret, total, 1);
-                add(ret, &o->before, (uint64_t)-1);
+                core_egress_add(ret, total, 1);
+                core_egress_add(ret, &o->before, (uint64_t)-1);
         }
         o->events->on_counted(o);
 }
@@ -125,7 +126,7 @@ static void on_patience(uv_timer_t *timer)
 }
 
 /* Earlier answers are missing: they timed out. */
-static void on_counted(struct egress *e, const struct egress_counted *c)
+static void core_egress_on_counted(struct egress *e, const struct egress_counted *c)
 {
         const struct cella_network_usage usage = {.connections = c->connections,
                                                   .refused = c->refused,
@@ -144,7 +145,7 @@ static void on_counted(struct egress *e, const struct egress_counted *c)
 
 /* ---- start and end of the egress process ---- */
 
-static void lose(struct egress *e)
+static void core_egress_lose(struct egress *e)
 {
         if (!e->link)
                 return;
@@ -160,18 +161,18 @@ static void lose(struct egress *e)
         arm(e);
 }
 
-static int post(struct egress *e, const void *data, size_t len, const int *fds, unsigned n_fds)
+static int core_egress_post(struct egress *e, const void *data, size_t len, const int *fds, unsigned n_fds)
 {
         int r = e->link ? egress_link_send(e->link, data, len, fds, n_fds) : -ENOTCONN;
         if (r < 0 && r != -EMFILE)
-                lose(e); /* the next process may accept more */
+                core_egress_lose(e); /* the next process may accept more */
         return r;
 }
 
 static int post_about(struct egress *e, enum egress_request type, uint32_t number, uint64_t sandbox)
 {
         const struct egress_about about = {.type = type, .number = number, .sandbox = sandbox};
-        return post(e, &about, sizeof about, NULL, 0);
+        return core_egress_post(e, &about, sizeof about, NULL, 0);
 }
 
 /* ---- name resolution ---- */
@@ -194,7 +195,7 @@ static bool has_changed(struct file *f)
 static void send_config(struct egress *e)
 {
         static char packet[EGRESS_CONFIG_BYTES];
-        post(e, packet, egress_config_fill(packet), NULL, 0);
+        core_egress_post(e, packet, egress_config_fill(packet), NULL, 0);
 }
 
 static void check_config(struct egress *e, bool anyway)
@@ -206,7 +207,7 @@ static void check_config(struct egress *e, bool anyway)
 
 /* ---- sandboxes ---- */
 
-static void let_go(struct sandbox_egress *s)
+static void core_egress_release(struct sandbox_egress *s)
 {
         for (struct due *d = s->egress->due; d; d = d->next)
                 if (d->sandbox == s) {
@@ -220,12 +221,12 @@ static void let_go(struct sandbox_egress *s)
 }
 
 /* Closed sockets cause a reset, which is better than an endless wait. */
-static void give_up(struct sandbox_egress *s, int num)
+static void core_egress_give_up(struct sandbox_egress *s, int num)
 {
         struct violation v = {.kind = VIOLATION_NETWORK, .target = "network"};
         snprintf(v.detail, sizeof v.detail, "closed: it cannot be served (%s)", strerror(num));
-        let_go(s);
-        violation_tell(s->observers, &v);
+        core_egress_release(s);
+        violation_report(s->observers, &v);
 }
 
 static void send_policy(struct egress *e, struct sandbox_egress *s, enum egress_request type)
@@ -235,13 +236,13 @@ static void send_policy(struct egress *e, struct sandbox_egress *s, enum egress_
         size_t len = 0;
         int r = network_message(&e->core->settings, s->network, type, s->number, &message, &len);
         if (r == 0)
-                r = post(e, message, len, fds, type == EGRESS_ATTACH ? 2 : 0);
+                r = core_egress_post(e, message, len, fds, type == EGRESS_ATTACH ? 2 : 0);
         free(message);
         if (r == 0) {
                 s->stale = s->changed = false;
         } else if (e->link) { /* otherwise the next process gets it */
                 post_about(e, EGRESS_DETACH, 0, s->number);
-                give_up(s, -r);
+                core_egress_give_up(s, -r);
         }
 }
 
@@ -258,7 +259,7 @@ static void update(struct egress *e, struct sandbox_egress *s)
         }
 }
 
-/* Updates all sandboxes until the queue is long; on_room() continues. */
+/* Updates all sandboxes until the queue is long; core_egress_on_room() continues. */
 static void update_all(struct egress *e)
 {
         list_each (at, &e->attached, other)
@@ -276,7 +277,7 @@ void sandbox_egress_init(struct sandbox_egress *s, struct egress *e, const struc
 
 void egress_keep(struct sandbox_egress *s, int tcp, int udp)
 {
-        let_go(s);
+        core_egress_release(s);
         s->tcp = tcp;
         s->udp = udp;
         list_add(&s->egress->attached, &s->link);
@@ -301,7 +302,7 @@ void egress_detach(struct sandbox_egress *s)
                 return;
         if (s->number && !s->stale)
                 post_about(e, EGRESS_DETACH, 0, s->number);
-        let_go(s);
+        core_egress_release(s);
 }
 
 void egress_configure(struct core *core)
@@ -311,7 +312,7 @@ void egress_configure(struct core *core)
         update_all(core->egress);
 }
 
-static struct sandbox_egress *find(const struct egress *e, uint64_t number)
+static struct sandbox_egress *core_egress_find(const struct egress *e, uint64_t number)
 {
         list_each (at, &e->attached, other) {
                 struct sandbox_egress *s = list_entry(at, struct sandbox_egress, link);
@@ -323,7 +324,7 @@ static struct sandbox_egress *find(const struct egress *e, uint64_t number)
 
 /* ---- counters of an execution ---- */
 
-static struct due *ask(struct egress *e, struct sandbox_egress *s)
+static struct due *core_egress_ask(struct egress *e, struct sandbox_egress *s)
 {
         struct due *d = calloc(1, sizeof *d);
         if (!d)
@@ -355,7 +356,7 @@ void egress_begin(struct sandbox_egress *s, struct observer *o)
         update(e, s);
         if (s->begun && e->link) {
                 const bool alone = s->observers->next == &o->link && s->observers->previous == &o->link;
-                struct due *d = alone ? NULL : ask(e, s);
+                struct due *d = alone ? NULL : core_egress_ask(e, s);
                 if (d) {
                         d->begins = true;
                         o->before_due = d->number;
@@ -387,7 +388,7 @@ void egress_end(struct sandbox_egress *s, struct observer *o)
                 return;
         }
         update(e, s);
-        struct due *d = ask(e, s);
+        struct due *d = core_egress_ask(e, s);
         if (!d)
                 return;
         d->observer = o;
@@ -411,41 +412,41 @@ static void on_packet(void *userdata, const union egress_packet *packet)
         struct violation v;
         switch (packet->type) {
         case EGRESS_COUNTED:
-                on_counted(e, &packet->counted);
+                core_egress_on_counted(e, &packet->counted);
                 break;
         case EGRESS_REFUSED:
                 violation_set(&v, packet->refused.limit ? VIOLATION_LIMIT : VIOLATION_NETWORK,
                               packet->refused.target, sizeof packet->refused.target, packet->refused.detail,
                               sizeof packet->refused.detail);
-                if ((s = find(e, packet->refused.sandbox)))
-                        violation_tell(s->observers, &v);
+                if ((s = core_egress_find(e, packet->refused.sandbox)))
+                        violation_report(s->observers, &v);
                 break;
         case EGRESS_FAILED:
-                if ((s = find(e, packet->about.sandbox)))
-                        give_up(s, packet->about.number < 4096 ? (int)packet->about.number : EIO);
+                if ((s = core_egress_find(e, packet->about.sandbox)))
+                        core_egress_give_up(s, packet->about.number < 4096 ? (int)packet->about.number : EIO);
                 break;
         default:
                 break;
         }
 }
 
-static void on_room(void *userdata)
+static void core_egress_on_room(void *userdata)
 {
         update_all(userdata);
 }
 
-static void on_lost(void *userdata)
+static void core_egress_on_lost(void *userdata)
 {
-        lose(userdata);
+        core_egress_lose(userdata);
 }
 
-static const struct egress_link_events link_events = {on_packet, on_room, on_lost};
+static const struct egress_link_events link_events = {on_packet, core_egress_on_room, core_egress_on_lost};
 
 void egress_connect(struct core *core, int fd)
 {
         struct egress *e = core->egress;
         struct cella_err err = {0};
-        lose(e); /* a new process means that the old one has died */
+        core_egress_lose(e); /* a new process means that the old one has died */
         if (fd < 0 || egress_link_new(core->loop, fd, &link_events, e, &e->link, &err) < 0)
                 return;
         check_config(e, true);
@@ -482,7 +483,7 @@ int egress_new(struct core *core, struct egress **ret, struct cella_err *err)
         return 0;
 }
 
-static void on_closed(uv_handle_t *handle)
+static void core_egress_on_closed(uv_handle_t *handle)
 {
         free(handle->data);
 }
@@ -497,6 +498,6 @@ struct egress *egress_free(struct egress *e)
                 e->due = d->next;
                 free(d);
         }
-        uv_close((uv_handle_t *)&e->patience, on_closed);
+        uv_close((uv_handle_t *)&e->patience, core_egress_on_closed);
         return NULL;
 }

@@ -23,12 +23,12 @@ static int check_capabilities(const struct caller *caller, const json_t *about, 
         if (more) {
                 err_say(err, CELLA_ACCESS_DENIED, -EACCES, "access denied: capabilities %s",
                         capability_words[__builtin_ctz(more)]);
-                return err_hint(err, "a key cannot give a capability that it does not have");
+                return err_hint(err, "a key cannot grant a capability that it does not have");
         }
         if (other.tier_max > caller->tier_max) {
                 err_say(err, CELLA_ACCESS_DENIED, -EACCES, "access denied: tier %s",
                         tier_words[other.tier_max]);
-                return err_hint(err, "this key may give at most %s", tier_words[caller->tier_max]);
+                return err_hint(err, "this key can grant at most %s", tier_words[caller->tier_max]);
         }
         return 0;
 }
@@ -42,7 +42,7 @@ static int check_secrets(const json_t *own, const json_t *about, struct cella_er
                 if (text && secret_list_has(own, text))
                         continue;
                 err_say(err, CELLA_ACCESS_DENIED, -EACCES, "access denied: secrets %.64s", text ? text : "?");
-                return err_hint(err, "a key cannot give a secret that it may not use itself");
+                return err_hint(err, "a key cannot grant a secret that it may not use itself");
         }
         return 0;
 }
@@ -81,11 +81,11 @@ static int check_limits(const struct caller *caller, const json_t *about, struct
                 if (own == 0 || (its > 0 && its <= own))
                         continue;
                 err_say(err, CELLA_ACCESS_DENIED, -EACCES, "access denied: limits.%s", l->name);
-                return err_hint(err, "this key may give at most %llu", (unsigned long long)own);
+                return err_hint(err, "this key can grant at most %llu", (unsigned long long)own);
         }
         if (caller->sandboxes_max && (!other.sandboxes_max || other.sandboxes_max > caller->sandboxes_max)) {
                 err_say(err, CELLA_ACCESS_DENIED, -EACCES, "access denied: sandboxes_max");
-                return err_hint(err, "this key may give at most %u", caller->sandboxes_max);
+                return err_hint(err, "this key can grant at most %u", caller->sandboxes_max);
         }
         return 0;
 }
@@ -167,6 +167,7 @@ static const struct rule rules[] = {
         {"images.insecure_registries", DOWN},
         {"images.credentials", FIXED}, /* otherwise a key could send the secret anywhere */
         {"images.max_bytes", FIXED},
+        {"learning.memory_bytes", DOWN},
         {"packages.index", FIXED},
         {"packages.cache_bytes", FIXED},
         {"docker", FIXED},
@@ -246,15 +247,15 @@ static bool may_change(const struct caller *caller, const struct rule *rule, con
         return false;
 }
 
-static int refuse(const char *path, const struct rule *rule, struct cella_err *err)
+static int core_grant_refuse(const char *path, const struct rule *rule, struct cella_err *err)
 {
         err_say(err, CELLA_ACCESS_DENIED, -EACCES, "access denied: settings %s", path);
         if (rule && rule->lifts)
-                return err_hint(err, "this change needs the capability %s as well",
+                return err_hint(err, "this change also needs the capability %s",
                                 capability_words[__builtin_ctz(rule->lifts)]);
-        return err_hint(err, "%s: by the daemon's owner, on the Unix socket",
-                        rule && rule->direction != FIXED ? "a key may only narrow it, not widen it"
-                                                         : "it is not changed by a key");
+        return err_hint(err, "%s; the owner of the daemon can change it, on the Unix socket",
+                        rule && rule->direction != FIXED ? "a key can only make this setting stricter"
+                                                         : "a key cannot change this setting");
 }
 
 static int check_settings(const struct caller *caller, const struct field *fields, const char *prefix,
@@ -271,7 +272,7 @@ static int check_settings(const struct caller *caller, const struct field *field
                 if (!rule && f->type == FIELD_OBJECT && f->fields)
                         r = check_settings(caller, f->fields, path, was, is, err);
                 else if (!rule || !may_change(caller, rule, was, is))
-                        r = refuse(path, rule, err);
+                        r = core_grant_refuse(path, rule, err);
                 if (r < 0)
                         return r;
         }

@@ -85,7 +85,7 @@ int network_narrow(const struct settings *settings, const struct caller *caller,
         if (r == 0 &&
             network_list_bytes(allowed_list) + network_list_bytes(blocked_list) > NETWORK_REQUEST_TEXT_MAX)
                 r = err_say(err, CELLA_INVALID_REQUEST, -E2BIG,
-                            "the lists in network must have at most %u bytes together",
+                            "the lists in network must have at most %u bytes in total",
                             NETWORK_REQUEST_TEXT_MAX);
         if (r < 0)
                 return r;
@@ -149,7 +149,7 @@ struct lists {
         const json_t *allowed[2], *blocked[2], *private;
 };
 
-static void choose(const struct settings *s, const struct network *n, struct lists *ret)
+static void core_network_choose(const struct settings *s, const struct network *n, struct lists *ret)
 {
         const enum tier tier = network_tier(s, n);
         *ret = (struct lists){.blocked = {list_of(s, "blocked_domains"), n->blocked},
@@ -164,7 +164,7 @@ static void choose(const struct settings *s, const struct network *n, struct lis
         }
 }
 
-static char *put_list(char *to, const json_t *list)
+static char *core_network_put_list(char *to, const json_t *list)
 {
         size_t i;
         const json_t *v;
@@ -176,7 +176,7 @@ static char *put_list(char *to, const json_t *list)
         return to;
 }
 
-static uint64_t number(const struct settings *s, const char *name)
+static uint64_t core_network_number(const struct settings *s, const char *name)
 {
         return (uint64_t)json_integer_value(list_of(s, name));
 }
@@ -186,7 +186,7 @@ int network_message(const struct settings *s, const struct network *n, enum egre
 {
         struct lists l;
         const bool closed = network_tier(s, n) == TIER_RESTRICTED;
-        choose(s, n, &l);
+        core_network_choose(s, n, &l);
         const json_t *all[] = {l.allowed[0], l.allowed[1], l.blocked[0], l.blocked[1], l.private};
         size_t len = sizeof **ret;
         for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -202,9 +202,9 @@ int network_message(const struct settings *s, const struct network *n, enum egre
                 .sandbox = sandbox,
                 .n_blocked = (uint32_t)(json_array_size(l.blocked[0]) + json_array_size(l.blocked[1])),
                 .n_private = (uint32_t)json_array_size(l.private),
-                .connections_max = (uint32_t)number(s, "connections"),
-                .idle_ms = (uint32_t)number(s, "idle_timeout_ms"),
-                .bytes_max = number(s, "bytes_per_execution"),
+                .connections_max = (uint32_t)core_network_number(s, "connections"),
+                .idle_ms = (uint32_t)core_network_number(s, "idle_timeout_ms"),
+                .bytes_max = core_network_number(s, "bytes_per_execution"),
         };
         for (int i = 0; i < 2; i++)
                 m->n_allowed[i] = l.allowed[i]       ? (uint32_t)json_array_size(l.allowed[i])
@@ -212,7 +212,7 @@ int network_message(const struct settings *s, const struct network *n, enum egre
                                                      : EGRESS_ANY;
         char *at = (char *)(m + 1);
         for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-                at = put_list(at, all[i]);
+                at = core_network_put_list(at, all[i]);
         *ret = m;
         *ret_len = len;
         return 0;

@@ -36,7 +36,7 @@ static void entry_free(struct core *core, struct entry *e)
         free(e);
 }
 
-static struct entry *oldest(const struct core *core)
+static struct entry *package_cache_oldest(const struct core *core)
 {
         return list_empty(&core->packages) ? NULL : list_entry(core->packages.next, struct entry, link);
 }
@@ -44,12 +44,13 @@ static struct entry *oldest(const struct core *core)
 void package_cache_trim(struct core *core, uint64_t max)
 {
         const int64_t since = core_now_ms() - PACKAGE_CACHE_KEEP_MS;
-        for (struct entry *e; (e = oldest(core)) && (core->packages_bytes > max || e->added_ms < since ||
-                                                     core->n_packages > PACKAGE_CACHE_MAX);)
+        for (struct entry *e;
+             (e = package_cache_oldest(core)) &&
+             (core->packages_bytes > max || e->added_ms < since || core->n_packages > PACKAGE_CACHE_MAX);)
                 entry_free(core, e);
 }
 
-static struct entry *find(const struct core *core, const char *name)
+static struct entry *package_cache_entry(const struct core *core, const char *name)
 {
         list_each (at, &core->packages, other) {
                 struct entry *e = list_entry(at, struct entry, link);
@@ -61,7 +62,7 @@ static struct entry *find(const struct core *core, const char *name)
 
 void package_cache_add(struct core *core, const char *name, int fd, uint64_t bytes)
 {
-        struct entry *old = find(core, name), *e = calloc(1, sizeof *e);
+        struct entry *old = package_cache_entry(core, name), *e = calloc(1, sizeof *e);
         if (old)
                 entry_free(core, old);
         if (!e || !(e->name = strdup(name))) {
@@ -81,7 +82,7 @@ void package_cache_add(struct core *core, const char *name, int fd, uint64_t byt
 int package_cache_find(struct core *core, const char *name)
 {
         package_cache_trim(core, core->settings.packages_cache_bytes);
-        const struct entry *e = find(core, name);
+        const struct entry *e = package_cache_entry(core, name);
         if (!e)
                 return -ENOENT;
         int fd = fcntl(e->fd, F_DUPFD_CLOEXEC, 0);

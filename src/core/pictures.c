@@ -79,7 +79,7 @@ static char *to_json(struct pictures *p, const char *mime, char *data, size_t le
 }
 
 /* A file with the name of a picture that is none is not a result, and nothing is left out. */
-static void take(struct pictures *p)
+static void pictures_take(struct pictures *p)
 {
         const size_t head = sizeof(struct init_stat);
         const char *mime = p->len > head ? mime_of(p->data + head, p->len - head) : NULL;
@@ -115,9 +115,9 @@ static void on_data(struct operation *op, const char *data, size_t len, void *co
         p->len += len;
 }
 
-static bool begin(struct pictures *p);
+static bool pictures_begin(struct pictures *p);
 
-static void on_end(struct operation *op, const struct cella_err *err, void *context)
+static void pictures_on_end(struct operation *op, const struct cella_err *err, void *context)
 {
         struct pictures *p = context;
         struct init_stat st = {0};
@@ -128,15 +128,15 @@ static void on_end(struct operation *op, const struct cella_err *err, void *cont
         if (err || p->len < sizeof st || p->len - sizeof st != st.bytes)
                 p->left_out = true; /* also a file that grows meanwhile */
         else
-                take(p);
-        if (!begin(p))
+                pictures_take(p);
+        if (!pictures_begin(p))
                 p->events->on_end(p->context, p->left_out);
 }
 
 /* Starts to read the next file with the name of a picture.  Returns false if there is none. */
-static bool begin(struct pictures *p)
+static bool pictures_begin(struct pictures *p)
 {
-        static const struct operation_events events = {.on_data = on_data, .on_end = on_end};
+        static const struct operation_events events = {.on_data = on_data, .on_end = pictures_on_end};
         const struct init_operate what = {.operation = INIT_READ, .length = PICTURE_BYTES_MAX};
         while (p->at < p->n_files) {
                 const struct cella_file *f = &p->files[p->at++];
@@ -165,7 +165,7 @@ struct pictures *pictures_new(struct core_sandbox *sb, const struct cella_file *
                                .mask = mask,
                                .events = events,
                                .context = context};
-        return begin(p) ? p : pictures_free(p);
+        return pictures_begin(p) ? p : pictures_free(p);
 }
 
 struct pictures *pictures_free(struct pictures *p)

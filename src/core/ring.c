@@ -21,7 +21,7 @@ uint64_t ring_oldest(const struct ring *ring)
 }
 
 /* While the buffer can still grow, nothing was overwritten: the data stays in place. */
-static int grow(struct ring *ring, uint64_t need)
+static int ring_grow(struct ring *ring, uint64_t need)
 {
         if (ring->size >= need || ring->size == ring->max)
                 return 0;
@@ -41,7 +41,7 @@ static int grow(struct ring *ring, uint64_t need)
 int ring_add(struct ring *ring, const char *data, size_t len)
 {
         if (ring->total <= ring->size &&
-            grow(ring, ring->total + len < ring->max ? ring->total + len : ring->max) < 0) {
+            ring_grow(ring, ring->total + len < ring->max ? ring->total + len : ring->max) < 0) {
                 ring->max = ring->size; /* keep the current size */
                 if (ring->size == 0) {
                         ring->total += len;

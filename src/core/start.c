@@ -17,6 +17,7 @@
 #include "core/pool/pool.h"
 #include "core/sandbox/queue.h"
 #include "core/sandbox/sandbox.h"
+#include "core/sandbox/workers.h"
 #include "core/sandbox/workspace.h"
 #include "image/store/store.h"
 
@@ -34,28 +35,32 @@ struct whole {
         struct listener listener;
 };
 
-static void on_event(void *userdata, const union keeper_packet *packet, int fd)
+static void core_start_on_event(void *userdata, const union keeper_packet *packet, int fd)
 {
         struct whole *w = userdata;
         if (packet->type == KEEPER_EGRESS) {
                 egress_connect(&w->core, fd);
                 return;
         }
+        if (packet->type == KEEPER_WORKER) {
+                workers_connect(&w->core, packet->about.sandbox, fd);
+                return;
+        }
         if (fd >= 0)
                 close(fd);
         if (packet->type == KEEPER_DIED)
-                sandbox_hear_keeper(&w->core, &packet->about);
+                sandbox_receive_keeper(&w->core, NULL, &packet->about);
         else
                 w->listener.on_keeper_event(w->listener.userdata, packet->type);
 }
 
-static void on_lost(void *userdata, const char *why)
+static void core_start_on_lost(void *userdata, const char *why)
 {
         struct whole *w = userdata;
         w->listener.on_keeper_lost(w->listener.userdata, why);
 }
 
-static const struct keeper_link_events keeper_events = {on_event, on_lost};
+static const struct keeper_link_events keeper_events = {core_start_on_event, core_start_on_lost};
 static const struct docker_events docker_events = {sandbox_engine_lost, sandbox_engine_used};
 
 static void on_sandbox_gone(struct core_sandbox *sb)
@@ -115,7 +120,7 @@ static void check_stopping(struct core *core)
         }
 }
 
-static void on_tick(uv_timer_t *timer)
+static void core_start_on_tick(uv_timer_t *timer)
 {
         struct core *core = timer->data;
         int64_t now = clock_us();
@@ -210,6 +215,7 @@ static void set_up(struct core *core, const struct core_options *options)
         list_init(&core->queue);
         list_init(&core->places);
         list_init(&core->pools);
+        list_init(&core->learners);
         list_init(&core->used_images);
         list_init(&core->settling);
         list_init(&core->scan_jobs);
@@ -225,7 +231,7 @@ static void start_clocks(struct core *core)
 {
         uv_timer_start(&core->cleanup, on_cleanup, core->settings.cleanup_interval_ms,
                        core->settings.cleanup_interval_ms);
-        uv_timer_start(&core->tick, on_tick, TICK_MS, TICK_MS);
+        uv_timer_start(&core->tick, core_start_on_tick, TICK_MS, TICK_MS);
         uv_prepare_start(&core->settle, on_settle);
         uv_unref((uv_handle_t *)&core->settle);
 }
@@ -268,6 +274,7 @@ struct core *core_free(struct core *core)
         audit_close(core->audit);
         core->images = images_free(core->images);
         core->docker = docker_free(core->docker);
+        workers_free(core);
         keeper_link_free(core->keeper);
         core->egress = egress_free(core->egress);
         used_images_done(core);

@@ -28,7 +28,7 @@ void observer_leave(struct observer *o)
         list_remove(&o->link);
 }
 
-static void add(struct observer *o, const struct violation *v)
+static void core_violation_add(struct observer *o, const struct violation *v)
 {
         const unsigned n = o->all.n;
         const uint64_t more = o->all.more;
@@ -40,7 +40,7 @@ static void add(struct observer *o, const struct violation *v)
 }
 
 /* The execution that caused it is unknown, so the secrets of all are masked for each. */
-void violation_tell(struct list *observers, const struct violation *v)
+void violation_report(struct list *observers, const struct violation *v)
 {
         struct violation masked = *v;
         list_each (at, observers, other) {
@@ -48,7 +48,7 @@ void violation_tell(struct list *observers, const struct violation *v)
                 mask_string(list_entry(at, struct observer, link)->mask, masked.detail);
         }
         list_each (at, observers, other)
-                add(list_entry(at, struct observer, link), &masked);
+                core_violation_add(list_entry(at, struct observer, link), &masked);
 }
 
 /* The egress process also reports a limited number, but counts all of them. */
@@ -69,7 +69,7 @@ void observer_conclude(struct observer *o, const struct verdict_facts *facts,
         struct violation survived[VIOLATIONS_OF_LIMITS];
         unsigned n = violations_of_limits(facts, limits, o->result->status, survived);
         for (unsigned i = 0; i < n; i++)
-                add(o, &survived[i]);
+                core_violation_add(o, &survived[i]);
         count_unreported(o);
         violations_take(&o->all, o->result);
         hint_set(facts, limits, o->result);

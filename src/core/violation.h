@@ -43,7 +43,7 @@ void observer_watch(struct observer *observer, struct list *observers);
 void observer_leave(struct observer *observer);
 
 /* Reports a violation to all observers of a sandbox. */
-void violation_tell(struct list *observers, const struct violation *violation);
+void violation_report(struct list *observers, const struct violation *violation);
 
 /* Call once at the end: adds the limits that were reached, the last entry of a full list, and moves all to
  * the result. */

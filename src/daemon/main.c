@@ -12,6 +12,7 @@
 #include <uv.h>
 
 #include "base/err.h"
+#include "base/foreign_json.h"
 #include "base/parse.h"
 #include "base/states.h"
 #include "core/start.h"
@@ -24,7 +25,6 @@
 #define KEEPER_FD 3
 #define LISTENER_FD 4
 #define LISTENERS_MAX 8
-#define SETTINGS_FILE_MAX (1 << 20)
 
 struct arguments {
         const char *state, *settings, *listen, *socket;
@@ -51,7 +51,7 @@ struct server {
         bool stopping;
 };
 
-static int fail(const struct cella_err *err)
+static int server_fail(const struct cella_err *err)
 {
         log_line("error", err->msg, err->hint[0] ? "hint" : NULL, err->hint);
         return 1;
@@ -183,7 +183,7 @@ static void on_drained(struct core *core, void *context)
         uv_timer_start(&s->patience, on_patience, http_server_requests(s->api->http) > 0 ? 300 : 0, 0);
 }
 
-static void stop(struct server *s, const char *why)
+static void server_stop(struct server *s, const char *why)
 {
         if (s->stopping)
                 return;
@@ -193,13 +193,13 @@ static void stop(struct server *s, const char *why)
         core_stop(s->core, on_drained, s);
 }
 
-static void on_signal(uv_signal_t *handle, int number)
+static void server_on_signal(uv_signal_t *handle, int number)
 {
         struct server *s = handle->data;
         if (number == SIGHUP)
                 reload(s);
         else
-                stop(s, "signal");
+                server_stop(s, "signal");
 }
 
 static void on_keeper_lost(void *userdata, const char *why)
@@ -215,7 +215,7 @@ static void on_keeper_event(void *userdata, uint32_t type)
 {
         struct server *s = userdata;
         if (type == KEEPER_STOP)
-                stop(s, "told to");
+                server_stop(s, "requested by the keeper");
         else if (type == KEEPER_RELOAD)
                 reload(s);
 }
@@ -238,7 +238,7 @@ static void watch_signals(struct server *s)
         for (int i = 0; i < 3; i++) {
                 uv_signal_init(&s->loop, handles[i]);
                 handles[i]->data = s;
-                uv_signal_start(handles[i], on_signal, numbers[i]);
+                uv_signal_start(handles[i], server_on_signal, numbers[i]);
         }
         uv_timer_init(&s->loop, &s->patience);
         s->patience.data = s;
@@ -299,7 +299,7 @@ static int start_box(struct server *s, struct cella_err *err)
         return core_new(&options, &s->core, err);
 }
 
-static int start(struct server *s, struct cella_err *err)
+static int server_start_all(struct server *s, struct cella_err *err)
 {
         int listeners[LISTENERS_MAX];
         char count[24];
@@ -333,16 +333,9 @@ static int start(struct server *s, struct cella_err *err)
         return filter_load(err);
 }
 
-/* The allocator of jansson.  After a failed allocation the parser of jansson 2.14 writes past the end of its
- * buffer, so this one ends the server instead of returning NULL. */
-static void *allocate_or_end(size_t size)
+static void log_no_memory(void)
 {
-        void *memory = malloc(size);
-        if (!memory) {
-                log_line("error", "out of memory", NULL, NULL);
-                abort();
-        }
-        return memory;
+        log_line("error", "out of memory", NULL, NULL);
 }
 
 int main(int argc, char **argv)
@@ -352,7 +345,7 @@ int main(int argc, char **argv)
         if (argc > 1 && !strcmp(argv[1], "--scan"))
                 return scan_main(argc, argv);
         if (parse_arguments(argc, argv, &s.arguments, &err) < 0)
-                return fail(&err);
+                return server_fail(&err);
 #ifndef __SANITIZE_ADDRESS__ /* which checks for leaks at the end */
         prctl(PR_SET_DUMPABLE, 0);
 #endif
@@ -364,10 +357,10 @@ int main(int argc, char **argv)
         mallopt(M_ARENA_MAX, 2);
         mallopt(M_TRIM_THRESHOLD, 1 << 20);
         mallopt(M_MMAP_THRESHOLD, 256 << 10);
-        json_set_alloc_funcs(allocate_or_end, free);
+        foreign_json_init(log_no_memory);
         uv_loop_init(&s.loop);
-        if (start(&s, &err) < 0)
-                return fail(&err);
+        if (server_start_all(&s, &err) < 0)
+                return server_fail(&err);
         core_probe(s.core, on_probed, &s);
         uv_run(&s.loop, UV_RUN_DEFAULT);
         s.api = api_free(s.api);

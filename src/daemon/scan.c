@@ -20,13 +20,13 @@ struct arguments {
         bool json;
 };
 
-static int fail(int status, const char *message, const char *detail)
+static int daemon_scan_fail(int status, const char *message, const char *detail)
 {
         fprintf(stderr, "cella: %s%s\n", message, detail);
         return status;
 }
 
-static int parse(int argc, char **argv, struct arguments *ret)
+static int daemon_scan_parse(int argc, char **argv, struct arguments *ret)
 {
         for (int i = 2; i < argc; i++) {
                 const char *value = i + 1 < argc ? argv[i + 1] : NULL;
@@ -35,23 +35,23 @@ static int parse(int argc, char **argv, struct arguments *ret)
                         continue;
                 }
                 if (!value)
-                        return fail(2, "an argument is missing after ", argv[i]);
+                        return daemon_scan_fail(2, "an argument is missing after ", argv[i]);
                 if (!strcmp(argv[i], "--name"))
                         ret->name = value;
                 else if (!strcmp(argv[i], "--allow") && ret->n_allow < ALLOW_MAX)
                         ret->allow[ret->n_allow++] = value;
                 else if (!strcmp(argv[i], "--language") &&
                          (ret->language = scan_language_of_runtime(value)) == SCAN_UNKNOWN)
-                        return fail(2, "a language that the scanner does not read: ", value);
+                        return daemon_scan_fail(2, "unsupported language: ", value);
                 else if (strcmp(argv[i], "--language") != 0)
-                        return fail(2, "bad argument ", argv[i]);
+                        return daemon_scan_fail(2, "bad argument ", argv[i]);
                 i++;
         }
         return 0;
 }
 
 /* Reads one byte more than the limit, so that a longer text is recognised. */
-static ssize_t read_all(char *ret, size_t size)
+static ssize_t daemon_scan_read_all(char *ret, size_t size)
 {
         size_t len = 0;
         while (len < size) {
@@ -65,7 +65,7 @@ static ssize_t read_all(char *ret, size_t size)
         return (ssize_t)len;
 }
 
-static void print(const struct arguments *a, const struct scan_report *report)
+static void daemon_scan_print(const struct arguments *a, const struct scan_report *report)
 {
         const char *name = a->name ? a->name : "-", *word;
         struct json j = {.out = stdout};
@@ -93,14 +93,14 @@ int scan_main(int argc, char **argv)
         struct arguments a = {0};
         struct cella_err err = {0};
         static struct scan_report report;
-        int r = parse(argc, argv, &a);
+        int r = daemon_scan_parse(argc, argv, &a);
         if (r != 0)
                 return r;
         char *text = malloc(SCAN_LENGTH_MAX + 1);
-        ssize_t len = text ? read_all(text, SCAN_LENGTH_MAX + 1) : -ENOMEM;
+        ssize_t len = text ? daemon_scan_read_all(text, SCAN_LENGTH_MAX + 1) : -ENOMEM;
         if (len < 0) {
                 free(text);
-                return fail(EXIT_FAILED, "cannot read: ", strerror((int)-len));
+                return daemon_scan_fail(EXIT_FAILED, "cannot read: ", strerror((int)-len));
         }
         if (a.language == SCAN_UNKNOWN && a.name)
                 a.language = scan_language_of_file(a.name);
@@ -113,7 +113,7 @@ int scan_main(int argc, char **argv)
                 r = scan(a.language, text, (size_t)len, &rules, NULL, &report);
         free(text);
         if (r < 0)
-                return fail(EXIT_FAILED, "cannot scan: ", err.msg[0] ? err.msg : strerror(-r));
-        print(&a, &report);
+                return daemon_scan_fail(EXIT_FAILED, "cannot scan: ", err.msg[0] ? err.msg : strerror(-r));
+        daemon_scan_print(&a, &report);
         return fflush(stdout) != 0 ? EXIT_FAILED : report.worst >= SCAN_MEDIUM;
 }

@@ -22,18 +22,18 @@ struct reader {
         char api[16];
 };
 
-void api_answer_done(struct api_answer *answer)
+void docker_api_answer_done(struct docker_api_answer *answer)
 {
         free(answer->text);
-        *answer = (struct api_answer){0};
+        *answer = (struct docker_api_answer){0};
 }
 
-int api_init(void)
+int docker_api_init(void)
 {
         return curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK ? 0 : -ENOMEM;
 }
 
-static bool grow(struct reader *r, size_t need)
+static bool docker_api_grow(struct reader *r, size_t need)
 {
         if (need <= r->size)
                 return true;
@@ -46,7 +46,7 @@ static bool grow(struct reader *r, size_t need)
         return true;
 }
 
-static size_t take(char *data, size_t one, size_t n, void *userdata)
+static size_t docker_api_take(char *data, size_t one, size_t n, void *userdata)
 {
         struct reader *r = userdata;
         const char *from = data;
@@ -61,7 +61,7 @@ static size_t take(char *data, size_t one, size_t n, void *userdata)
                         memmove(r->text, r->text + (r->len - keep), keep);
                 r->len = keep < r->len ? keep : r->len;
         }
-        if (r->len + len > r->max || !grow(r, r->len + len)) {
+        if (r->len + len > r->max || !docker_api_grow(r, r->len + len)) {
                 r->failed = true;
                 return 0;
         }
@@ -80,7 +80,7 @@ static void take_value(char *ret, size_t size, const char *from, size_t len)
         ret[n] = '\0';
 }
 
-static size_t take_header(char *data, size_t one, size_t n, void *userdata)
+static size_t docker_api_take_header(char *data, size_t one, size_t n, void *userdata)
 {
         static const char api[] = "Api-Version:", podman[] = "Libpod-API-Version:";
         struct reader *r = userdata;
@@ -111,7 +111,7 @@ static int explain_connect(const char *socket, int number, struct cella_err *err
                        socket);
 }
 
-static int explain(CURL *curl, CURLcode code, const struct api_request *q, const struct reader *r,
+static int explain(CURL *curl, CURLcode code, const struct docker_api_request *q, const struct reader *r,
                    struct cella_err *err)
 {
         long number = 0;
@@ -132,8 +132,8 @@ static int explain(CURL *curl, CURLcode code, const struct api_request *q, const
         return err_hint(err, "it may have been restarted: try again");
 }
 
-static void set_up(CURL *curl, const struct api_request *q, const char *url, struct curl_slist *headers,
-                   struct reader *r)
+static void set_up(CURL *curl, const struct docker_api_request *q, const char *url,
+                   struct curl_slist *headers, struct reader *r)
 {
         curl_easy_setopt(curl, CURLOPT_URL, url);
         curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, q->socket);
@@ -143,9 +143,9 @@ static void set_up(CURL *curl, const struct api_request *q, const char *url, str
         curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
         curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, (long)API_LOOK_PATIENCE_S);
         curl_easy_setopt(curl, CURLOPT_TIMEOUT, (long)q->patience_s);
-        curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take);
+        curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, docker_api_take);
         curl_easy_setopt(curl, CURLOPT_WRITEDATA, r);
-        curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, take_header);
+        curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, docker_api_take_header);
         curl_easy_setopt(curl, CURLOPT_HEADERDATA, r);
         if (q->body) {
                 curl_easy_setopt(curl, CURLOPT_POSTFIELDS, q->body);
@@ -153,7 +153,7 @@ static void set_up(CURL *curl, const struct api_request *q, const char *url, str
         }
 }
 
-int api_call(const struct api_request *q, struct api_answer *ret, struct cella_err *err)
+int docker_api_call(const struct docker_api_request *q, struct docker_api_answer *ret, struct cella_err *err)
 {
         struct reader r = {.max = q->tail_only ? TAIL_MAX : API_ANSWER_MAX, .tail_only = q->tail_only};
         char url[4096];
@@ -166,7 +166,7 @@ int api_call(const struct api_request *q, struct api_answer *ret, struct cella_e
         struct curl_slist *headers = curl_slist_append(NULL, "Content-Type: application/json");
         struct curl_slist *more = headers ? curl_slist_append(headers, "Expect:") : NULL;
         int e = 0;
-        if (!curl || !more || !grow(&r, 1)) {
+        if (!curl || !more || !docker_api_grow(&r, 1)) {
                 e = err_set(err, CELLA_INTERNAL, -ENOMEM, "docker");
         } else {
                 set_up(curl, q, url, headers, &r);
@@ -182,12 +182,13 @@ int api_call(const struct api_request *q, struct api_answer *ret, struct cella_e
                 return e;
         }
         r.text[r.len] = '\0';
-        *ret = (struct api_answer){.status = (int)status, .text = r.text, .len = r.len, .podman = r.podman};
+        *ret = (struct docker_api_answer){
+                .status = (int)status, .text = r.text, .len = r.len, .podman = r.podman};
         memcpy(ret->api, r.api, sizeof ret->api);
         return 0;
 }
 
-int api_escape(const char *text, char *ret, size_t size)
+int docker_api_escape(const char *text, char *ret, size_t size)
 {
         static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
         size_t at = 0;

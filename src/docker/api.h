@@ -12,7 +12,7 @@
 #define API_LOOK_PATIENCE_S 5 /* to find out whether an engine answers */
 #define API_PULL_PATIENCE_S 1800
 
-struct api_answer {
+struct docker_api_answer {
         int status; /* HTTP status */
         char *text; /* terminated by a NUL; free() */
         size_t len;
@@ -20,30 +20,31 @@ struct api_answer {
         char api[16]; /* version of the API in the headers; "": none */
 };
 
-static inline bool api_succeeded(const struct api_answer *answer)
+static inline bool docker_api_succeeded(const struct docker_api_answer *answer)
 {
         return answer->status >= 200 && answer->status < 300;
 }
 
-void api_answer_done(struct api_answer *answer);
-static inline void api_answer_done_auto(struct api_answer *answer)
+void docker_api_answer_done(struct docker_api_answer *answer);
+static inline void docker_api_answer_done_auto(struct docker_api_answer *answer)
 {
-        api_answer_done(answer);
+        docker_api_answer_done(answer);
 }
 
 /* Call once, before threads are started. */
-int api_init(void);
+int docker_api_init(void);
 
 /* Returns 0 for any answer, which the caller releases.  Otherwise CELLA_ENGINE_UNAVAILABLE, with a message
  * for the operator.  body: JSON; NULL: none.  An answer longer than API_ANSWER_MAX is an error; with
  * tail_only the last 64 KiB are kept. */
-struct api_request {
+struct docker_api_request {
         const char *socket, *method, *path, *body;
         unsigned patience_s;
         bool tail_only;
 };
 
-int api_call(const struct api_request *request, struct api_answer *ret, struct cella_err *err);
+int docker_api_call(const struct docker_api_request *request, struct docker_api_answer *ret,
+                    struct cella_err *err);
 
 /* Escapes a part of a path or query as %XX.  Returns 0 or -ENAMETOOLONG. */
-int api_escape(const char *text, char *ret, size_t size);
+int docker_api_escape(const char *text, char *ret, size_t size);

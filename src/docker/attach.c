@@ -97,7 +97,7 @@ static long get_answer(int fd, char text[ANSWER_MAX], size_t *ret_len, int *ret_
 }
 
 /* detachKeys is empty: engines otherwise look for key sequences that detach a terminal. */
-static int ask(struct attach *a, const char *id, struct cella_err *err)
+static int docker_attach_ask(struct attach *a, const char *id, struct cella_err *err)
 {
         char text[300];
         int status = 0, n = snprintf(text, sizeof text,
@@ -116,7 +116,7 @@ static int ask(struct attach *a, const char *id, struct cella_err *err)
         memmove(a->early, a->early + head, a->n_early);
         if (status == 101 || status == 200)
                 return 0;
-        struct api_answer answer = {.status = status, .text = a->early, .len = a->n_early};
+        struct docker_api_answer answer = {.status = status, .text = a->early, .len = a->n_early};
         a->early[a->n_early < sizeof a->early ? a->n_early : sizeof a->early - 1] = '\0';
         container_refused(&answer, "attach to the container", err);
         err->kind = CELLA_ENGINE_UNAVAILABLE;
@@ -125,7 +125,7 @@ static int ask(struct attach *a, const char *id, struct cella_err *err)
 
 /* ---- the stream ---- */
 
-static long receive(struct relay *r, char *data, size_t size)
+static long docker_attach_receive(struct relay *r, char *data, size_t size)
 {
         struct attach *a = r->context;
         for (;;) {
@@ -140,10 +140,10 @@ static long receive(struct relay *r, char *data, size_t size)
         }
 }
 
-int attach_hear(struct attach *a)
+int attach_receive(struct attach *a)
 {
         long n = a->n_early > 0 ? stream_take(&a->stream, a->early, a->n_early)
-                                : receive(&a->relay, a->early, sizeof a->early);
+                                : docker_attach_receive(&a->relay, a->early, sizeof a->early);
         const bool was_early = a->n_early > 0;
         a->n_early = 0;
         if (n == -EAGAIN || (n == 0 && was_early))
@@ -183,11 +183,11 @@ int attach_new(const char *socket, const char *id, struct attach **ret, struct c
         a->fd = TAKE_FD(fd);
         a->relay.local = -1;
         a->relay.in = a->relay.out = a->fd;
-        a->relay.receive = receive;
+        a->relay.receive = docker_attach_receive;
         a->relay.open_terminal = open_terminal;
         a->relay.context = a;
         relay_init(&a->relay, a->buffers);
-        int r = ask(a, id, err);
+        int r = docker_attach_ask(a, id, err);
         if (r < 0)
                 return r;
         sys_set_nonblock(a->fd);
@@ -197,7 +197,7 @@ int attach_new(const char *socket, const char *id, struct attach **ret, struct c
 
 /* ---- the thread ---- */
 
-static void *carry(void *argument)
+static void *docker_attach_carry(void *argument)
 {
         struct attach *a = argument;
         sigset_t all;
@@ -215,7 +215,7 @@ static int start_thread(struct attach *a)
         pthread_attr_init(&attributes);
         pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
         pthread_attr_setstacksize(&attributes, STACK_SIZE);
-        int r = pthread_create(&thread, &attributes, carry, a);
+        int r = pthread_create(&thread, &attributes, docker_attach_carry, a);
         pthread_attr_destroy(&attributes);
         return -r;
 }
@@ -225,7 +225,7 @@ int attach_start(struct attach *attach, struct cella_err *err)
         AUTO(attach_free) struct attach *a = attach;
         int pair[2], r = message_pair(pair);
         if (r < 0)
-                return err_set(err, CELLA_INTERNAL, r, "cannot make a socket");
+                return err_set(err, CELLA_INTERNAL, r, "cannot create a socket");
         a->relay.local = pair[1];
         if ((r = start_thread(a)) < 0) {
                 sys_close(pair[0]);

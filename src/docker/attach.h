@@ -17,7 +17,7 @@ struct attach *attach_free(struct attach *attach);
 int attach_fd(const struct attach *attach);
 
 /* Returns 1 when init has connected, 0 if not yet, -EPIPE when the stream has ended, or -errno. */
-int attach_hear(struct attach *attach);
+int attach_receive(struct attach *attach);
 
 /* Whether init runs in this kernel. */
 bool attach_is_this_kernel(const struct attach *attach);

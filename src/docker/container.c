@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "docker/api.h"
 
-int container_refused(struct api_answer *answer, const char *what, struct cella_err *err)
+int container_refused(struct docker_api_answer *answer, const char *what, struct cella_err *err)
 {
         char message[201];
         const int status = answer->status;
@@ -27,11 +27,11 @@ int container_refused(struct api_answer *answer, const char *what, struct cella_
 static int order(const char *socket, const char *method, const char *path, const char *what, int also,
                  struct cella_err *err)
 {
-        AUTO(api_answer_done) struct api_answer answer = {0};
-        const struct api_request q = {
+        AUTO(docker_api_answer_done) struct docker_api_answer answer = {0};
+        const struct docker_api_request q = {
                 .socket = socket, .method = method, .path = path, .patience_s = API_PATIENCE_S};
-        int r = api_call(&q, &answer, err);
-        if (r < 0 || api_succeeded(&answer) || answer.status == also)
+        int r = docker_api_call(&q, &answer, err);
+        if (r < 0 || docker_api_succeeded(&answer) || answer.status == also)
                 return r;
         return container_refused(&answer, what, err);
 }
@@ -45,22 +45,22 @@ static const char *path_of(char ret[160], const char *id, const char *rest)
 
 int container_create(const struct container_spec *spec, char ret[REPLY_ID_MAX], struct cella_err *err)
 {
-        AUTO(api_answer_done) struct api_answer answer = {0};
+        AUTO(docker_api_answer_done) struct docker_api_answer answer = {0};
         char path[160];
         snprintf(path, sizeof path, "/containers/create?name=cella-%.31s", spec->make->id);
         char *document = container_document(spec);
         if (!document)
                 return err_say(err, CELLA_INVALID_REQUEST, -EILSEQ, "a path or a name is not UTF-8");
-        const struct api_request q = {.socket = spec->engine->socket,
-                                      .method = "POST",
-                                      .path = path,
-                                      .body = document,
-                                      .patience_s = API_PATIENCE_S};
-        int r = api_call(&q, &answer, err);
+        const struct docker_api_request q = {.socket = spec->engine->socket,
+                                             .method = "POST",
+                                             .path = path,
+                                             .body = document,
+                                             .patience_s = API_PATIENCE_S};
+        int r = docker_api_call(&q, &answer, err);
         free(document);
         if (r < 0)
                 return r;
-        if (!api_succeeded(&answer))
+        if (!docker_api_succeeded(&answer))
                 return container_refused(&answer, "make a container", err);
         if (reply_created(answer.text, answer.len, ret) < 0)
                 return err_say(err, CELLA_ENGINE_UNAVAILABLE, -EPROTO,
@@ -85,20 +85,21 @@ int container_pause(const char *socket, const char *id, bool pause, struct cella
                      pause ? "pause the sandbox" : "resume the sandbox", 0, err);
 }
 
-static int get(const char *socket, const char *path, const char *what, struct api_answer *ret,
-               struct cella_err *err)
+static int docker_container_get(const char *socket, const char *path, const char *what,
+                                struct docker_api_answer *ret, struct cella_err *err)
 {
-        const struct api_request q = {
+        const struct docker_api_request q = {
                 .socket = socket, .method = "GET", .path = path, .patience_s = API_PATIENCE_S};
-        int r = api_call(&q, ret, err);
-        return r < 0 || api_succeeded(ret) ? r : container_refused(ret, what, err);
+        int r = docker_api_call(&q, ret, err);
+        return r < 0 || docker_api_succeeded(ret) ? r : container_refused(ret, what, err);
 }
 
 int container_inspect(const char *socket, const char *id, struct reply_state *ret, struct cella_err *err)
 {
-        AUTO(api_answer_done) struct api_answer answer = {0};
+        AUTO(docker_api_answer_done) struct docker_api_answer answer = {0};
         char path[160];
-        int r = get(socket, path_of(path, id, "/json"), "look at the container", &answer, err);
+        int r = docker_container_get(socket, path_of(path, id, "/json"), "look at the container", &answer,
+                                     err);
         if (r < 0)
                 return r;
         return reply_state(answer.text, answer.len, ret) < 0
@@ -109,9 +110,10 @@ int container_inspect(const char *socket, const char *id, struct reply_state *re
 
 int container_stats(const char *socket, const char *id, struct keeper_counted *ret, struct cella_err *err)
 {
-        AUTO(api_answer_done) struct api_answer answer = {0};
+        AUTO(docker_api_answer_done) struct docker_api_answer answer = {0};
         char path[160];
-        int r = get(socket, path_of(path, id, "/stats?stream=false&one-shot=true"), "count", &answer, err);
+        int r = docker_container_get(socket, path_of(path, id, "/stats?stream=false&one-shot=true"), "count",
+                                     &answer, err);
         if (r < 0)
                 return r;
         return reply_stats(answer.text, answer.len, ret) < 0
@@ -122,17 +124,17 @@ int container_stats(const char *socket, const char *id, struct keeper_counted *r
 
 void container_tighten(const char *socket, const char *id, uint64_t memory, uint64_t processes)
 {
-        AUTO(api_answer_done) struct api_answer answer = {0};
+        AUTO(docker_api_answer_done) struct docker_api_answer answer = {0};
         struct cella_err ignored = {0};
         char path[160], body[200];
         snprintf(body, sizeof body, "{\"Memory\":%llu,\"MemorySwap\":%llu,\"PidsLimit\":%llu}",
                  (unsigned long long)memory, (unsigned long long)memory, (unsigned long long)processes);
-        const struct api_request q = {.socket = socket,
-                                      .method = "POST",
-                                      .path = path_of(path, id, "/update"),
-                                      .body = body,
-                                      .patience_s = API_PATIENCE_S};
-        api_call(&q, &answer, &ignored);
+        const struct docker_api_request q = {.socket = socket,
+                                             .method = "POST",
+                                             .path = path_of(path, id, "/update"),
+                                             .body = body,
+                                             .patience_s = API_PATIENCE_S};
+        docker_api_call(&q, &answer, &ignored);
 }
 
 /* Status 409: it does not run. */

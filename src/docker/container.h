@@ -55,4 +55,4 @@ int container_kill(const char *socket, const char *id, struct cella_err *err);
 int container_remove(const char *socket, const char *id, struct cella_err *err);
 
 /* Sets err for an answer that is not a success: the failed operation and the engine's message. */
-int container_refused(struct api_answer *answer, const char *what, struct cella_err *err);
+int container_refused(struct docker_api_answer *answer, const char *what, struct cella_err *err);

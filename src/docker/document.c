@@ -74,7 +74,7 @@ static json_t *ulimits_of(const struct container_spec *spec)
         return list;
 }
 
-static void put_number(json_t *object, const char *name, uint64_t value)
+static void docker_document_put_number(json_t *object, const char *name, uint64_t value)
 {
         json_object_set_new(object, name, json_integer((json_int_t)value));
 }
@@ -90,11 +90,12 @@ static void put_limits(json_t *host, const struct container_spec *spec)
                 limits->memory_bytes > CONTAINER_MEMORY_LEAST ? limits->memory_bytes : CONTAINER_MEMORY_LEAST;
         const uint64_t processes = container_processes(spec->make, spec->transport != DOCKER_SOCKET);
         const uint64_t least = container_processes_least(spec->transport);
-        put_number(host, "Memory", memory);
-        put_number(host, "MemorySwap", memory); /* memory and swap together: no swap */
-        put_number(host, "NanoCpus", cpus_milli * 1000000);
-        put_number(host, "PidsLimit", processes > least ? processes : least);
-        put_number(host, "ShmSize", limits->disk_bytes < SHM_BYTES ? limits->disk_bytes : SHM_BYTES);
+        docker_document_put_number(host, "Memory", memory);
+        docker_document_put_number(host, "MemorySwap", memory); /* memory and swap together: no swap */
+        docker_document_put_number(host, "NanoCpus", cpus_milli * 1000000);
+        docker_document_put_number(host, "PidsLimit", processes > least ? processes : least);
+        docker_document_put_number(host, "ShmSize",
+                                   limits->disk_bytes < SHM_BYTES ? limits->disk_bytes : SHM_BYTES);
         json_object_set_new(host, "Ulimits", ulimits_of(spec));
 }
 
@@ -144,7 +145,7 @@ static json_t *volume(const char *path)
 
 /* Whether the path is a file system that we mount.  Paths below it do not count: an engine compares whole
  * paths, and would make a volume on the host's disk there. */
-static bool is_ours(const struct container_spec *spec, const char *path)
+static bool docker_document_is_ours(const struct container_spec *spec, const char *path)
 {
         return !strcmp(path, "/tmp") || !strcmp(path, "/workspace") || !strcmp(path, "/run") ||
                is_mounted(spec, path) || (spec->resolver && !strcmp(path, RESOLVER));
@@ -161,7 +162,7 @@ static json_t *mounts_of(const struct container_spec *spec)
                 r |= json_array_append_new(list, bind_mount(spec->mounts[i].source, spec->mounts[i].target,
                                                             spec->mounts[i].writable));
         for (size_t i = 0; i < spec->image->n_volumes; i++)
-                if (!is_ours(spec, spec->image->volumes[i]))
+                if (!docker_document_is_ours(spec, spec->image->volumes[i]))
                         r |= json_array_append_new(list, volume(spec->image->volumes[i]));
         if (r == 0)
                 return list;

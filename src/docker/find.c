@@ -9,32 +9,32 @@
 #include "docker/api.h"
 #include "docker/reply.h"
 
-static int ask(const char *socket, const char *path, unsigned patience_s, struct api_answer *ret,
-               struct cella_err *err)
+static int docker_find_ask(const char *socket, const char *path, unsigned patience_s,
+                           struct docker_api_answer *ret, struct cella_err *err)
 {
-        const struct api_request q = {
+        const struct docker_api_request q = {
                 .socket = socket, .method = "GET", .path = path, .patience_s = patience_s};
-        int r = api_call(&q, ret, err);
-        if (r < 0 || api_succeeded(ret))
+        int r = docker_api_call(&q, ret, err);
+        if (r < 0 || docker_api_succeeded(ret))
                 return r;
         int status = ret->status;
-        api_answer_done(ret);
+        docker_api_answer_done(ret);
         return err_say(err, CELLA_ENGINE_UNAVAILABLE, -EPROTO,
                        "%.100s is not a container engine: it answered %d to %s", socket, status, path);
 }
 
 /* Not /version: Podman starts two programs to answer that. */
-static int look(const char *socket, struct docker_opened *ret, struct cella_err *err)
+static int docker_find_look(const char *socket, struct docker_opened *ret, struct cella_err *err)
 {
-        AUTO(api_answer_done) struct api_answer ping = {0};
-        AUTO(api_answer_done) struct api_answer info = {0};
+        AUTO(docker_api_answer_done) struct docker_api_answer ping = {0};
+        AUTO(docker_api_answer_done) struct docker_api_answer info = {0};
         struct docker_opened found = {.type = DOCKER_OPENED};
         if (strlen(socket) >= sizeof found.socket)
                 return err_say(err, CELLA_INVALID_REQUEST, -ENAMETOOLONG,
                                "docker.socket: a path has at most %d characters", DOCKER_SOCKET_MAX - 1);
-        int r = ask(socket, "/_ping", API_LOOK_PATIENCE_S, &ping, err);
+        int r = docker_find_ask(socket, "/_ping", API_LOOK_PATIENCE_S, &ping, err);
         if (r == 0)
-                r = ask(socket, "/info", API_PATIENCE_S, &info, err);
+                r = docker_find_ask(socket, "/info", API_PATIENCE_S, &info, err);
         if (r < 0)
                 return r;
         if (reply_info(info.text, info.len, &found) < 0)
@@ -59,7 +59,7 @@ static int path_of_host(const char *host, const char **ret, struct cella_err *er
         return err_hint(err, "the engine must be on this machine: DOCKER_HOST=unix:///run/docker.sock");
 }
 
-static int not_found(const struct cella_err *denied, struct cella_err *err)
+static int docker_find_not_found(const struct cella_err *denied, struct cella_err *err)
 {
         if (denied->kind != CELLA_OK) {
                 *err = *denied;
@@ -88,14 +88,15 @@ static int search(const struct setup *setup, struct docker_opened *ret, struct c
                                  i == 0 ? "docker.sock" : "podman/podman.sock");
         for (size_t i = 0; i < n; i++) {
                 struct cella_err why = {0};
-                int r = strlen(places[i]) < DOCKER_SOCKET_MAX ? look(places[i], ret, &why) : -ENAMETOOLONG;
+                int r = strlen(places[i]) < DOCKER_SOCKET_MAX ? docker_find_look(places[i], ret, &why)
+                                                              : -ENAMETOOLONG;
                 if (r == 0)
                         return 0;
                 if (r != -ENOENT && r != -ENOTDIR && r != -ECONNREFUSED && r != -ENAMETOOLONG &&
                     denied.kind == CELLA_OK)
                         denied = why;
         }
-        return not_found(&denied, err);
+        return docker_find_not_found(&denied, err);
 }
 
 static int choose_runtime(const struct docker_open *want, struct docker_opened *found, struct cella_err *err)
@@ -140,7 +141,7 @@ int find_engine(const struct setup *setup, const struct docker_open *want, struc
         const char *socket = want->socket[0] ? want->socket : NULL;
         int r = !socket && setup->host ? path_of_host(setup->host, &socket, err) : 0;
         if (r == 0)
-                r = socket ? look(socket, &found, err) : search(setup, &found, err);
+                r = socket ? docker_find_look(socket, &found, err) : search(setup, &found, err);
         if (r == 0)
                 r = choose_runtime(want, &found, err);
         if (r < 0)

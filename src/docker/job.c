@@ -35,7 +35,7 @@ static struct job *next_job(void)
         return job;
 }
 
-static void *serve(void *unused)
+static void *docker_job_serve(void *unused)
 {
         (void)unused;
         pthread_mutex_lock(&pool.lock);
@@ -59,7 +59,7 @@ static int start_thread(void)
         pthread_attr_init(&attributes);
         pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
         pthread_attr_setstacksize(&attributes, 512 * 1024);
-        int r = pthread_create(&thread, &attributes, serve, NULL);
+        int r = pthread_create(&thread, &attributes, docker_job_serve, NULL);
         pthread_attr_destroy(&attributes);
         if (r == 0)
                 pool.threads++;

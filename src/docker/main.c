@@ -48,7 +48,7 @@ int main(int argc, char **argv)
                 return usage_error("--home");
         prctl(PR_SET_PDEATHSIG, 0);
         prctl(PR_SET_DUMPABLE, 0);
-        foreign_json_init();
+        foreign_json_init(NULL);
         if (network_keep_rights() < 0)
                 return 1;
         return process_run(&setup);

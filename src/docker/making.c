@@ -36,7 +36,7 @@
 
 /* ---- the request ---- */
 
-static const char *check(const struct keeper_make *m)
+static const char *docker_making_check(const struct keeper_make *m)
 {
         if (!keeper_text_ends(m->id, sizeof m->id) || !keeper_text_ends(m->name, sizeof m->name) ||
             !keeper_text_ends(m->root, sizeof m->root) || !keeper_text_ends(m->image, sizeof m->image))
@@ -74,7 +74,8 @@ struct making *making_parse(const void *packet, size_t len, bool by_server, cons
         memcpy(&m->make, packet, head);
         memcpy(m->text, (const char *)packet + head, len - head);
         m->by_server = by_server;
-        *ret_wrong = m->make.mounts_len != len - head ? "a packet of the wrong size" : check(&m->make);
+        *ret_wrong = m->make.mounts_len != len - head ? "a packet of the wrong size"
+                                                      : docker_making_check(&m->make);
         if (!*ret_wrong)
                 *ret_wrong = take_mounts(m);
         if (*ret_wrong) {
@@ -214,9 +215,9 @@ static int make_container(struct work *w, struct cella_err *err)
                 .mounts = w->mounts,
                 .n_mounts = w->n_mounts,
         };
-        int r = place_path(&process.place, m->id, w->directory, sizeof w->directory);
+        int r = docker_place_path(&process.place, m->id, w->directory, sizeof w->directory);
         if (r == 0)
-                r = place_path(&process.place, PLACE_RESOLVER, w->resolver, sizeof w->resolver);
+                r = docker_place_path(&process.place, PLACE_RESOLVER, w->resolver, sizeof w->resolver);
         if (r < 0)
                 return err_set(err, CELLA_INTERNAL, r, "docker");
         if ((r = place_make(&process.place, m->id, err)) < 0)
@@ -253,9 +254,9 @@ static int explain_end(const struct work *w, const struct reply_state *state, st
 }
 
 /* Checks the engine's stream.  Returns 1 if init has connected, 0 if not yet, or -errno. */
-static int hear_stream(struct work *w, struct cella_err *err)
+static int receive_stream(struct work *w, struct cella_err *err)
 {
-        int r = w->attach ? attach_hear(w->attach) : 0;
+        int r = w->attach ? attach_receive(w->attach) : 0;
         if (r == 0)
                 return 0;
         if (r < 0) { /* the engine's state has the reason */
@@ -269,16 +270,16 @@ static int hear_stream(struct work *w, struct cella_err *err)
 }
 
 /* Waits for init on either connection.  Returns 1 with w->control set, 0 after wait_ms, or -errno. */
-static int hear_init(struct work *w, int wait_ms, struct cella_err *err)
+static int receive_init(struct work *w, int wait_ms, struct cella_err *err)
 {
-        int r = hear_stream(w, err); /* it may have come with the engine's answer */
+        int r = receive_stream(w, err); /* it may have come with the engine's answer */
         if (r != 0)
                 return r;
         struct pollfd fds[] = {{w->listener, POLLIN, 0}, {w->attach ? attach_fd(w->attach) : -1, POLLIN, 0}};
         if (poll(fds, ARRAY_LEN(fds), wait_ms) <= 0)
                 return 0;
         if (!fds[0].revents)
-                return hear_stream(w, err);
+                return receive_stream(w, err);
         w->control = accept4(w->listener, NULL, NULL, SOCK_CLOEXEC);
         return w->control < 0 ? err_set(err, CELLA_INTERNAL, -errno, "cannot hear the sandbox") : 1;
 }
@@ -287,12 +288,12 @@ static int await_init(struct work *w, struct cella_err *err)
 {
         const int64_t until = clock_us() + INIT_PATIENCE_US;
         int heard;
-        while ((heard = hear_init(w, LOOK_MS, err)) == 0) {
+        while ((heard = receive_init(w, LOOK_MS, err)) == 0) {
                 struct reply_state state;
                 int r = container_inspect(w->engine.socket, w->container, &state, err);
                 if (r < 0)
                         return r;
-                if (!state.running && (heard = hear_init(w, 0, err)) != 0)
+                if (!state.running && (heard = receive_init(w, 0, err)) != 0)
                         break;
                 if (!state.running)
                         return explain_end(w, &state, err);
@@ -398,7 +399,7 @@ static size_t put_writable(const struct work *w, char text[DOCKER_MAKE_MAX])
         return len;
 }
 
-static int join(struct work *w, struct cella_err *err)
+static int docker_making_join(struct work *w, struct cella_err *err)
 {
         struct init_join head;
         memset(&head, 0, sizeof head);
@@ -421,7 +422,7 @@ static int join(struct work *w, struct cella_err *err)
         return r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot talk to the sandbox") : 0;
 }
 
-static int make(struct work *w, struct cella_err *err)
+static int docker_making_run(struct work *w, struct cella_err *err)
 {
         int r;
         process_engine(&w->engine);
@@ -434,7 +435,7 @@ static int make(struct work *w, struct cella_err *err)
         w->sandbox = docker_sandbox_alloc(w->making->make.id, w->container, w->engine.socket);
         if (!w->sandbox)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "sandbox");
-        if ((r = check_limits(w, err)) < 0 || (r = join(w, err)) < 0)
+        if ((r = check_limits(w, err)) < 0 || (r = docker_making_join(w, err)) < 0)
                 return r;
         if ((r = docker_sandbox_add(w->sandbox)) < 0)
                 return err_say(err, CELLA_OVER_CAPACITY, r, "the maximum of %d sandboxes is reached",
@@ -442,7 +443,7 @@ static int make(struct work *w, struct cella_err *err)
         return 0;
 }
 
-static int tell(struct work *w, struct cella_err *err)
+static int docker_making_report(struct work *w, struct cella_err *err)
 {
         size_t len = 0;
         char *document = image_write(&w->image.image, &len);
@@ -484,9 +485,9 @@ void making_work(void *argument)
         }
         w->making = making;
         w->listener = w->control = -1;
-        int r = make(w, &err);
+        int r = docker_making_run(w, &err);
         if (r == 0)
-                r = tell(w, &err);
+                r = docker_making_report(w, &err);
         if (r < 0) {
                 struct docker_sandbox *in_table =
                         w->sandbox && w->sandbox->handle ? docker_sandbox_take(w->sandbox->handle) : NULL;

@@ -28,7 +28,7 @@ static const char *const defaults[] = {
 enum shown { HIDDEN, SHOWN, SHOWN_IN_PART };
 
 /* list: paths below the directory that path is relative to. */
-static enum shown look_up(const char *path, const char *const *list, size_t n)
+static enum shown masks_look_up(const char *path, const char *const *list, size_t n)
 {
         const size_t len = strlen(path);
         for (size_t i = 0; i < n; i++) {
@@ -43,13 +43,13 @@ static enum shown look_up(const char *path, const char *const *list, size_t n)
 static enum shown is_shown(const char *path)
 {
         if (!strncmp(path, "sys/", 4))
-                return look_up(path + 4, proc_settings, ARRAY_LEN(proc_settings));
+                return masks_look_up(path + 4, proc_settings, ARRAY_LEN(proc_settings));
         if (!strcmp(path, "sys"))
                 return SHOWN_IN_PART;
         if ((path[0] >= '0' && path[0] <= '9') || !strcmp(path, "self") || !strcmp(path, "thread-self"))
                 return SHOWN;
         /* An entry of a directory that is listed by its entries. */
-        return look_up(path, proc_entries, ARRAY_LEN(proc_entries));
+        return masks_look_up(path, proc_entries, ARRAY_LEN(proc_entries));
 }
 
 /* A colon would end the path in Podman's list; no kernel has one there. */

@@ -48,7 +48,7 @@ int network_keep_rights(void)
         return set_rights(permitted(), 0);
 }
 
-static int refuse(struct cella_err *err)
+static int docker_network_refuse(struct cella_err *err)
 {
         err_say(err, CELLA_ISOLATION_UNAVAILABLE, -EPERM,
                 "net: no capabilities in the container's network namespace: only tier restricted is "
@@ -59,7 +59,7 @@ static int refuse(struct cella_err *err)
 
 int network_check(const struct docker_opened *engine, struct cella_err *err)
 {
-        return engine->rootless || permitted() == DOCKER_CAPABILITIES ? 0 : refuse(err);
+        return engine->rootless || permitted() == DOCKER_CAPABILITIES ? 0 : docker_network_refuse(err);
 }
 
 /* ---- in the child ----
@@ -67,7 +67,7 @@ int network_check(const struct docker_opened *engine, struct cella_err *err)
 
 /* Root has capabilities in every namespace.  Another user has them in namespaces of its own rootless engine,
  * after entering their user namespace. */
-static int enter(int netns)
+static int docker_network_enter(int netns)
 {
         set_rights(permitted(), permitted());
         int r = sys_setns(netns, CLONE_NEWNET);
@@ -116,9 +116,9 @@ _Noreturn static void work(int netns, int answer)
 {
         struct cella_err err = {0};
         struct way_out way;
-        int r = enter(netns);
+        int r = docker_network_enter(netns);
         if (r == -EPERM)
-                refuse(&err);
+                docker_network_refuse(&err);
         else if (r < 0)
                 err_set(&err, CELLA_ISOLATION_UNAVAILABLE, r, "net: cannot enter the container's namespace");
         if (r == 0 && (r = check_alone(&err)) == 0)
@@ -133,7 +133,7 @@ _Noreturn static void work(int netns, int answer)
 /* ---- in the caller ---- */
 
 /* Receives a message of this type with n_fds descriptors and no data, or an error. */
-static int receive(int socket, uint32_t type, int *fds, unsigned n_fds, struct cella_err *err)
+static int docker_network_receive(int socket, uint32_t type, int *fds, unsigned n_fds, struct cella_err *err)
 {
         const struct timeval patience = {.tv_sec = PATIENCE_S}, none = {0};
         struct cella_err theirs;
@@ -177,7 +177,7 @@ static int make_there(int netns, int ret[2], struct cella_err *err)
         int pair[2], pidfd = -1, r = message_pair(pair);
         uint64_t signals;
         if (r < 0)
-                return err_set(err, CELLA_INTERNAL, r, "cannot make a socket");
+                return err_set(err, CELLA_INTERNAL, r, "cannot create a socket");
         sys_block_signals(&signals);
         pid_t pid = sys_fork(0, &pidfd);
         if (pid == 0)
@@ -185,7 +185,7 @@ static int make_there(int netns, int ret[2], struct cella_err *err)
         sys_restore_signals(&signals);
         sys_close(pair[1]);
         r = pid < 0 ? err_set(err, CELLA_INTERNAL, pid, "cannot start a process")
-                    : receive(pair[0], INIT_NETWORK, ret, 2, err);
+                    : docker_network_receive(pair[0], INIT_NETWORK, ret, 2, err);
         if (pid > 0) {
                 sys_end_child(pid, pidfd);
                 sys_wait(pid, NULL, __WALL, NULL);
@@ -201,7 +201,8 @@ int network_open(int control, int ret[2], struct cella_err *err)
         int r = message_send(control, INIT_PLACE, 0, NULL, 0, NULL, 0, NULL, 0);
         if (r < 0)
                 return err_set(err, CELLA_INTERNAL, r, "cannot talk to the sandbox");
-        if ((r = receive(control, INIT_DONE, &netns, 1, err)) < 0 || (r = check_namespace(netns, err)) < 0)
+        if ((r = docker_network_receive(control, INIT_DONE, &netns, 1, err)) < 0 ||
+            (r = check_namespace(netns, err)) < 0)
                 return r;
         return make_there(netns, ret, err);
 }

@@ -6,7 +6,7 @@
 #include "docker/process.h"
 #include "docker/remains.h"
 
-static void done(const struct order *o, uint32_t type)
+static void docker_order_done(const struct order *o, uint32_t type)
 {
         const struct keeper_about about = {.type = type, .number = o->number, .sandbox = o->sandbox->handle};
         process_reply(&about, sizeof about, -1);
@@ -27,7 +27,7 @@ void order_end(void *argument)
                 remains_add(o->sandbox->socket, o->sandbox->container);
         place_remove(&process.place, o->sandbox->id);
         if (o->number > 0)
-                done(o, KEEPER_ENDED);
+                docker_order_done(o, KEEPER_ENDED);
         order_free(o);
 }
 
@@ -84,6 +84,6 @@ void order_freeze(void *argument)
         if (r < 0)
                 process_fail(o->number, &err);
         else
-                done(o, KEEPER_DONE);
+                docker_order_done(o, KEEPER_DONE);
         order_free(o);
 }

@@ -139,7 +139,7 @@ void place_close(struct place *p)
         sys_close(TAKE_FD(p->lock));
 }
 
-int place_path(const struct place *p, const char *id, char *ret, size_t size)
+int docker_place_path(const struct place *p, const char *id, char *ret, size_t size)
 {
         return snprintf(ret, size, "%s/%s/%s", p->home, p->owner, id) < (int)size ? 0 : -ENAMETOOLONG;
 }

@@ -27,7 +27,7 @@ int place_make(const struct place *place, const char *id, struct cella_err *err)
 /* Listens on the socket in it.  Returns the descriptor or -errno. */
 int place_listen(const struct place *place, const char *id, struct cella_err *err);
 /* Returns its path for the engine; with PLACE_RESOLVER instead of an id, the path of that file. */
-int place_path(const struct place *place, const char *id, char *ret, size_t size);
+int docker_place_path(const struct place *place, const char *id, char *ret, size_t size);
 /* Removes the program and the socket, so that no other process can connect. */
 void place_empty(const struct place *place, const char *id);
 void place_remove(const struct place *place, const char *id);

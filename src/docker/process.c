@@ -195,7 +195,7 @@ static const char *take_packet(const char *packet, size_t len)
 }
 
 /* Returns false if the loop must end. */
-static bool hear(void)
+static bool docker_process_receive(void)
 {
         static _Alignas(8) char packet[DOCKER_MAKE_MAX + 1];
         ssize_t n = recv(DOCKER_CONTROL_FD, packet, sizeof packet, MSG_DONTWAIT | MSG_TRUNC);
@@ -206,7 +206,7 @@ static bool hear(void)
         return take_packet(packet, (size_t)n) == NULL;
 }
 
-static void hear_death(uint32_t handle)
+static void receive_death(uint32_t handle)
 {
         const struct keeper_about died = {.type = KEEPER_DIED, .sandbox = handle};
         struct docker_sandbox *sandbox = docker_sandbox_hold(handle);
@@ -220,7 +220,7 @@ static void hear_death(uint32_t handle)
         docker_sandbox_release(sandbox);
 }
 
-static void loop(void)
+static void docker_process_loop(void)
 {
         for (;;) {
                 struct epoll_event events[EVENTS_AT_ONCE];
@@ -228,15 +228,16 @@ static void loop(void)
                 if (n == 0 && remains_are_there())
                         job_add(remains_retry, NULL);
                 for (int i = 0; i < n; i++) {
-                        if (events[i].data.u64 == ON_SIGNAL || (events[i].data.u64 == ON_REQUEST && !hear()))
+                        if (events[i].data.u64 == ON_SIGNAL ||
+                            (events[i].data.u64 == ON_REQUEST && !docker_process_receive()))
                                 return;
                         if (events[i].data.u64 > ON_SIGNAL)
-                                hear_death((uint32_t)events[i].data.u64);
+                                receive_death((uint32_t)events[i].data.u64);
                 }
         }
 }
 
-static int watch(int fd, uint64_t what)
+static int docker_process_watch(int fd, uint64_t what)
 {
         struct epoll_event event = {.events = EPOLLIN, .data.u64 = what};
         return epoll_ctl(process.epoll, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
@@ -289,7 +290,7 @@ static void end_all(void)
 }
 
 /* Reports the error as the answer to the first request. */
-static int refuse(const struct cella_err *err)
+static int docker_process_refuse(const struct cella_err *err)
 {
         process_fail(1, err);
         return 1;
@@ -302,20 +303,20 @@ int process_run(const struct setup *setup)
         process.setup = *setup;
         process.epoll = epoll_create1(EPOLL_CLOEXEC);
         int signals = open_signals();
-        int r = process.epoll < 0 ? -errno : signals < 0 ? signals : watch(signals, ON_SIGNAL);
+        int r = process.epoll < 0 ? -errno : signals < 0 ? signals : docker_process_watch(signals, ON_SIGNAL);
         if (r == 0)
-                r = watch(DOCKER_CONTROL_FD, ON_REQUEST);
+                r = docker_process_watch(DOCKER_CONTROL_FD, ON_REQUEST);
         if (r == 0)
-                r = api_init();
+                r = docker_api_init();
         if (r < 0) {
                 err_set(&err, CELLA_INTERNAL, r, "cella-docker cannot start");
-                return refuse(&err);
+                return docker_process_refuse(&err);
         }
         if (place_open(setup->home, &process.place, &err) < 0)
-                return refuse(&err);
+                return docker_process_refuse(&err);
         setsockopt(DOCKER_CONTROL_FD, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
         see_namespaces();
-        loop();
+        docker_process_loop();
         end_all();
         place_close(&process.place);
         return 0;

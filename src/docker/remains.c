@@ -37,7 +37,7 @@ bool remains_are_there(void)
         return there;
 }
 
-static bool take(struct left *ret)
+static bool docker_remains_take(struct left *ret)
 {
         pthread_mutex_lock(&remains.lock);
         bool there = remains.n > 0;
@@ -51,7 +51,7 @@ void remains_retry(void *unused)
 {
         struct left left;
         (void)unused;
-        while (take(&left)) {
+        while (docker_remains_take(&left)) {
                 struct cella_err ignored = {0};
                 if (container_remove(left.socket, left.id, &ignored) == 0)
                         continue;

@@ -12,7 +12,7 @@
 #define STRINGS_MAX 2048                  /* of one image: variables, arguments, volumes */
 #define INTEGER_MAX ((double)(1LL << 53)) /* a double holds every integer up to this */
 
-static void copy(char *ret, size_t size, const char *text)
+static void docker_reply_copy(char *ret, size_t size, const char *text)
 {
         size_t len = text ? strlen(text) : 0;
         if (len >= size)
@@ -31,18 +31,18 @@ static void copy_ends(char *ret, size_t size, const char *text)
         static const char gap[] = " ... ";
         const size_t len = text ? strlen(text) : 0, room = size - 1;
         if (len <= room) {
-                copy(ret, size, text);
+                docker_reply_copy(ret, size, text);
                 return;
         }
         const size_t head = (room - strlen(gap)) / 3, tail = room - strlen(gap) - head;
-        copy(ret, head + 1, text);
+        docker_reply_copy(ret, head + 1, text);
         memcpy(ret + head, gap, sizeof gap);
-        copy(ret + head + strlen(gap), tail + 1, text + len - tail);
+        docker_reply_copy(ret + head + strlen(gap), tail + 1, text + len - tail);
 }
 
 /* Parses an answer.  Engines write unsigned 64-bit numbers ("no limit" is 2^64 - 1), which jansson cannot
  * hold as integers: so all numbers become doubles. */
-static json_t *parse(const char *text, size_t len)
+static json_t *docker_reply_parse(const char *text, size_t len)
 {
         return foreign_json_parse(text, len, VALUES_MAX, JSON_DECODE_INT_AS_REAL, NULL);
 }
@@ -61,7 +61,7 @@ static bool get_bool(const json_t *object, const char *name)
 
 void reply_message(const char *text, size_t len, char *ret, size_t size)
 {
-        AUTO(json_decref) json_t *top = parse(text, len);
+        AUTO(json_decref) json_t *top = docker_reply_parse(text, len);
         copy_ends(ret, size, foreign_json_get_text(top, "message"));
 }
 
@@ -109,14 +109,14 @@ static bool has_user_namespace(const json_t *security)
 
 int reply_info(const char *text, size_t len, struct docker_opened *ret)
 {
-        AUTO(json_decref) json_t *top = parse(text, len);
+        AUTO(json_decref) json_t *top = docker_reply_parse(text, len);
         const char *cgroup = foreign_json_get_text(top, "CgroupVersion");
         const char *version = foreign_json_get_text(top, "ServerVersion");
         if (!version)
                 return -EPROTO;
-        copy(ret->version, sizeof ret->version, version);
+        docker_reply_copy(ret->version, sizeof ret->version, version);
         take_runtimes(json_object_get(top, "Runtimes"), ret);
-        copy(ret->runtime, sizeof ret->runtime, foreign_json_get_text(top, "DefaultRuntime"));
+        docker_reply_copy(ret->runtime, sizeof ret->runtime, foreign_json_get_text(top, "DefaultRuntime"));
         ret->cgroup = cgroup && !strcmp(cgroup, "2") ? 2 : cgroup && !strcmp(cgroup, "1") ? 1 : 0;
         ret->rootless =
                 get_bool(top, "Rootless") || has_user_namespace(json_object_get(top, "SecurityOptions"));
@@ -133,7 +133,7 @@ struct strings {
 
 /* The strings of a list that may be absent, with NULL behind them; they belong to the list.  NULL: no room.
  */
-static const char **list(struct strings *s, const json_t *object, const char *name)
+static const char **docker_reply_words(struct strings *s, const json_t *object, const char *name)
 {
         const json_t *array = json_object_get(object, name);
         const char **begin = s->at;
@@ -233,9 +233,9 @@ static int take_image(const json_t *top, struct reply_image *ret)
                 return -EPROTO;
         if (json_object_size(volumes) > REPLY_VOLUMES_MAX)
                 return -E2BIG;
-        image->env = list(&s, config, "Env");
-        image->entrypoint = list(&s, config, "Entrypoint");
-        image->cmd = list(&s, config, "Cmd");
+        image->env = docker_reply_words(&s, config, "Env");
+        image->entrypoint = docker_reply_words(&s, config, "Entrypoint");
+        image->cmd = docker_reply_words(&s, config, "Cmd");
         if (s.bad || !image->env || !image->entrypoint || !image->cmd)
                 return -EPROTO;
         drop_strange_variables(image->env);
@@ -254,7 +254,7 @@ static int take_image(const json_t *top, struct reply_image *ret)
 
 int reply_image(const char *text, size_t len, struct reply_image *ret)
 {
-        *ret = (struct reply_image){.document = parse(text, len),
+        *ret = (struct reply_image){.document = docker_reply_parse(text, len),
                                     .strings = calloc(STRINGS_MAX, sizeof(char *))};
         int r = !ret->strings ? -ENOMEM : !ret->document ? -EPROTO : take_image(ret->document, ret);
         if (r < 0)
@@ -279,7 +279,7 @@ bool reply_id_valid(const char *id)
 
 int reply_created(const char *text, size_t len, char ret[REPLY_ID_MAX])
 {
-        AUTO(json_decref) json_t *top = parse(text, len);
+        AUTO(json_decref) json_t *top = docker_reply_parse(text, len);
         const char *id = foreign_json_get_text(top, "Id");
         if (!id || !reply_id_valid(id))
                 return -EPROTO;
@@ -289,7 +289,7 @@ int reply_created(const char *text, size_t len, char ret[REPLY_ID_MAX])
 
 int reply_state(const char *text, size_t len, struct reply_state *ret)
 {
-        AUTO(json_decref) json_t *top = parse(text, len);
+        AUTO(json_decref) json_t *top = docker_reply_parse(text, len);
         const json_t *state = json_object_get(top, "State");
         if (!json_is_object(state))
                 return -EPROTO;
@@ -302,14 +302,14 @@ int reply_state(const char *text, size_t len, struct reply_state *ret)
                 .exit_code = code >= INT32_MIN && code <= INT32_MAX ? (int)code : 0,
                 .pid = pid < INT32_MAX ? (int)pid : 0,
         };
-        copy(ret->error, sizeof ret->error, foreign_json_get_text(state, "Error"));
+        docker_reply_copy(ret->error, sizeof ret->error, foreign_json_get_text(state, "Error"));
         return 0;
 }
 
 int reply_list(const char *text, size_t len, void (*each)(void *context, const char *id, const char *owner),
                void *context)
 {
-        AUTO(json_decref) json_t *top = parse(text, len);
+        AUTO(json_decref) json_t *top = docker_reply_parse(text, len);
         size_t i;
         json_t *value;
         if (!json_is_array(top))
@@ -326,7 +326,7 @@ int reply_list(const char *text, size_t len, void (*each)(void *context, const c
 
 int reply_stats(const char *text, size_t len, struct keeper_counted *ret)
 {
-        AUTO(json_decref) json_t *top = parse(text, len);
+        AUTO(json_decref) json_t *top = docker_reply_parse(text, len);
         if (!json_is_object(top))
                 return -EPROTO;
         const json_t *memory = json_object_get(top, "memory_stats"),
@@ -353,7 +353,7 @@ void reply_pull(const char *text, size_t len, char *ret, size_t size)
         for (const char *line = text, *end = text + len; line < end;) {
                 const char *newline = memchr(line, '\n', (size_t)(end - line));
                 size_t n = (size_t)((newline ? newline : end) - line);
-                AUTO(json_decref) json_t *top = parse(line, n);
+                AUTO(json_decref) json_t *top = docker_reply_parse(line, n);
                 const char *error = foreign_json_get_text(top, "error");
                 if (error)
                         copy_ends(ret, size, error);

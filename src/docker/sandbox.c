@@ -53,7 +53,7 @@ int docker_sandbox_add(struct docker_sandbox *c)
         return r;
 }
 
-static struct docker_sandbox *find(uint32_t handle, bool take)
+static struct docker_sandbox *docker_sandbox_find(uint32_t handle, bool take)
 {
         struct docker_sandbox *c = table.all[handle % PLACES];
         if (!c || c->handle != handle)
@@ -68,7 +68,7 @@ static struct docker_sandbox *find(uint32_t handle, bool take)
 struct docker_sandbox *docker_sandbox_hold(uint32_t handle)
 {
         pthread_mutex_lock(&table.lock);
-        struct docker_sandbox *c = find(handle, false);
+        struct docker_sandbox *c = docker_sandbox_find(handle, false);
         pthread_mutex_unlock(&table.lock);
         return c;
 }
@@ -76,7 +76,7 @@ struct docker_sandbox *docker_sandbox_hold(uint32_t handle)
 struct docker_sandbox *docker_sandbox_take(uint32_t handle)
 {
         pthread_mutex_lock(&table.lock);
-        struct docker_sandbox *c = find(handle, true);
+        struct docker_sandbox *c = docker_sandbox_find(handle, true);
         pthread_mutex_unlock(&table.lock);
         return c;
 }
@@ -87,7 +87,7 @@ struct docker_sandbox *docker_sandbox_take_any(void)
         pthread_mutex_lock(&table.lock);
         for (unsigned i = 0; i < PLACES && !c; i++)
                 if (table.all[i])
-                        c = find(table.all[i]->handle, true);
+                        c = docker_sandbox_find(table.all[i]->handle, true);
         pthread_mutex_unlock(&table.lock);
         return c;
 }

@@ -20,7 +20,7 @@ struct found {
         size_t n;
 };
 
-static void take(void *context, const char *id, const char *owner)
+static void docker_sweep_take(void *context, const char *id, const char *owner)
 {
         struct found *f = context;
         if (f->n < LEFT_MAX && strcmp(owner, f->place->owner) != 0 &&
@@ -29,17 +29,17 @@ static void take(void *context, const char *id, const char *owner)
 }
 
 /* Podman answers 500 while a container dies. */
-static void list(const char *socket, const char *path, struct found *f)
+static void docker_sweep_list(const char *socket, const char *path, struct found *f)
 {
-        const struct api_request q = {
+        const struct docker_api_request q = {
                 .socket = socket, .method = "GET", .path = path, .patience_s = API_PATIENCE_S};
         for (int tries = 0; tries < LIST_TRIES; tries++) {
-                AUTO(api_answer_done) struct api_answer answer = {0};
+                AUTO(docker_api_answer_done) struct docker_api_answer answer = {0};
                 struct cella_err ignored = {0};
-                if (api_call(&q, &answer, &ignored) < 0)
+                if (docker_api_call(&q, &answer, &ignored) < 0)
                         return;
-                if (api_succeeded(&answer)) {
-                        reply_list(answer.text, answer.len, take, f);
+                if (docker_api_succeeded(&answer)) {
+                        reply_list(answer.text, answer.len, docker_sweep_take, f);
                         return;
                 }
                 usleep(LIST_PAUSE_US);
@@ -53,9 +53,9 @@ void sweep(const struct place *place, const char *socket)
         struct found f = {place, calloc(LEFT_MAX, REPLY_ID_MAX), 0};
         snprintf(filter, sizeof filter, "{\"label\":[\"" REPLY_LABEL_HOME "=%s\"]}", place->home);
         if (f.ids && strlen(place->home) < 600 && !strpbrk(place->home, "\"\\") &&
-            api_escape(filter, escaped, sizeof escaped) == 0) {
+            docker_api_escape(filter, escaped, sizeof escaped) == 0) {
                 snprintf(path, sizeof path, "/containers/json?all=true&filters=%s", escaped);
-                list(socket, path, &f);
+                docker_sweep_list(socket, path, &f);
                 for (size_t i = 0; i < f.n; i++)
                         if (container_remove(socket, f.ids[i], &ignored) < 0)
                                 remains_add(socket, f.ids[i]);

@@ -35,7 +35,7 @@ static bool has_word(const char *list, size_t len, const char *word)
 }
 
 /* One line of /proc/PID/cgroup: NUMBER:CONTROLLERS:PATH. */
-static void take_line(struct usage *u, const char *container, char *line)
+static void docker_usage_take_line(struct usage *u, const char *container, char *line)
 {
         const struct {
                 const char *word, *mount;
@@ -69,7 +69,7 @@ void usage_open(pid_t pid, const char *container, struct usage *ret)
         if (sys_read_file(AT_FDCWD, name, text, sizeof text) <= 0)
                 return;
         for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n"))
-                take_line(ret, container, line);
+                docker_usage_take_line(ret, container, line);
         ret->foreign = ret->memory < 0 && ret->cpu < 0 && ret->cpuacct < 0 && ret->pids < 0;
         if (ret->v2)
                 ret->cpu = ret->cpuacct = ret->pids = ret->memory;
@@ -88,7 +88,7 @@ void usage_close(struct usage *u)
 
 /* Gets the number after `key ` at the start of a line, or with NULL at the start of the file; "max" is
  * UINT64_MAX. */
-static bool get(int dir, const char *file, const char *key, uint64_t *ret)
+static bool docker_usage_get(int dir, const char *file, const char *key, uint64_t *ret)
 {
         char text[2048];
         const char *at = text;
@@ -106,7 +106,7 @@ static bool get(int dir, const char *file, const char *key, uint64_t *ret)
         return true;
 }
 
-static void put(int dir, const char *file, uint64_t value)
+static void docker_usage_put(int dir, const char *file, uint64_t value)
 {
         char text[24];
         snprintf(text, sizeof text, "%llu", (unsigned long long)value);
@@ -117,14 +117,14 @@ static void put(int dir, const char *file, uint64_t value)
 void usage_tighten(const struct usage *u, uint64_t memory_bytes, uint64_t processes)
 {
         uint64_t have = 0;
-        if (get(u->memory, u->v2 ? "memory.max" : "memory.limit_in_bytes", NULL, &have) &&
+        if (docker_usage_get(u->memory, u->v2 ? "memory.max" : "memory.limit_in_bytes", NULL, &have) &&
             have > memory_bytes) {
-                put(u->memory, u->v2 ? "memory.max" : "memory.limit_in_bytes", memory_bytes);
+                docker_usage_put(u->memory, u->v2 ? "memory.max" : "memory.limit_in_bytes", memory_bytes);
                 if (!u->v2)
-                        put(u->memory, "memory.memsw.limit_in_bytes", memory_bytes);
+                        docker_usage_put(u->memory, "memory.memsw.limit_in_bytes", memory_bytes);
         }
-        if (get(u->pids, "pids.max", NULL, &have) && have > processes)
-                put(u->pids, "pids.max", processes);
+        if (docker_usage_get(u->pids, "pids.max", NULL, &have) && have > processes)
+                docker_usage_put(u->pids, "pids.max", processes);
 }
 
 /* v2: "QUOTA PERIOD". */
@@ -140,8 +140,8 @@ static bool limits_cpus(const struct usage *u, uint32_t cpus_milli)
                 quota = strtoull(text, &end, 10);
                 period = strtoull(end, NULL, 10);
         } else if (!u->v2) {
-                get(u->cpu, "cpu.cfs_quota_us", NULL, &quota);
-                get(u->cpu, "cpu.cfs_period_us", NULL, &period);
+                docker_usage_get(u->cpu, "cpu.cfs_quota_us", NULL, &quota);
+                docker_usage_get(u->cpu, "cpu.cfs_period_us", NULL, &period);
         }
         return quota != UINT64_MAX && period > 0 && quota / period < 1000000 &&
                quota * 1000 <= ((uint64_t)cpus_milli + 1) * period;
@@ -152,14 +152,15 @@ uint32_t usage_missing(const struct usage *u, const struct cella_limits *limits,
         const uint64_t page = 65536; /* the kernel may round up */
         uint64_t have = 0;
         uint32_t missing = 0;
-        if (!get(u->memory, u->v2 ? "memory.max" : "memory.limit_in_bytes", NULL, &have) ||
+        if (!docker_usage_get(u->memory, u->v2 ? "memory.max" : "memory.limit_in_bytes", NULL, &have) ||
             have > limits->memory_bytes + page)
                 missing |= CELLA_LIMIT_MEMORY;
-        if (!get(u->pids, "pids.max", NULL, &have) || have > processes)
+        if (!docker_usage_get(u->pids, "pids.max", NULL, &have) || have > processes)
                 missing |= CELLA_LIMIT_PROCESSES;
         if (!limits_cpus(u, limits->cpus_milli))
                 missing |= CELLA_LIMIT_CPUS;
-        if (!get(u->cpuacct, u->v2 ? "cpu.stat" : "cpuacct.usage", u->v2 ? "usage_usec" : NULL, &have))
+        if (!docker_usage_get(u->cpuacct, u->v2 ? "cpu.stat" : "cpuacct.usage", u->v2 ? "usage_usec" : NULL,
+                              &have))
                 missing |= CELLA_LIMIT_CPU_TIME;
         return missing;
 }
@@ -169,25 +170,26 @@ bool usage_read(const struct usage *u, struct keeper_counted *ret)
         uint64_t value = 0;
         bool any = false;
         ret->read_us = clock_us();
-        if (get(u->cpuacct, u->v2 ? "cpu.stat" : "cpuacct.usage", u->v2 ? "usage_usec" : NULL, &value)) {
+        if (docker_usage_get(u->cpuacct, u->v2 ? "cpu.stat" : "cpuacct.usage", u->v2 ? "usage_usec" : NULL,
+                             &value)) {
                 ret->cpu_us = (u->v2 ? value : value / 1000) - u->cpu_us;
                 ret->known |= KEEPER_KNOWS_CPU;
                 any = true;
         }
-        if (get(u->memory, u->v2 ? "memory.current" : "memory.usage_in_bytes", NULL, &value)) {
+        if (docker_usage_get(u->memory, u->v2 ? "memory.current" : "memory.usage_in_bytes", NULL, &value)) {
                 ret->memory_bytes = value;
                 any = true;
         }
-        if (get(u->memory, u->v2 ? "memory.peak" : "memory.max_usage_in_bytes", NULL, &value)) {
+        if (docker_usage_get(u->memory, u->v2 ? "memory.peak" : "memory.max_usage_in_bytes", NULL, &value)) {
                 ret->memory_peak_bytes = value;
                 ret->known |= KEEPER_KNOWS_MEMORY;
         }
-        if (get(u->memory, u->v2 ? "memory.events" : "memory.oom_control", "oom_kill", &value))
+        if (docker_usage_get(u->memory, u->v2 ? "memory.events" : "memory.oom_control", "oom_kill", &value))
                 ret->oom_kills = value - u->oom_kills;
         /* Not the peak: it would include the processes of the runtime that started the container. */
-        if (get(u->pids, "pids.current", NULL, &value))
+        if (docker_usage_get(u->pids, "pids.current", NULL, &value))
                 ret->processes = value > 0 ? (uint32_t)value - 1 : 0;
-        if (get(u->pids, "pids.events", "max", &value))
+        if (docker_usage_get(u->pids, "pids.events", "max", &value))
                 ret->forks_refused = value - u->refused;
         return any;
 }
@@ -196,7 +198,7 @@ void usage_begin(struct usage *u)
 {
         struct keeper_counted before = {0};
         if (!u->v2)
-                put(u->memory, "memory.max_usage_in_bytes", 0);
+                docker_usage_put(u->memory, "memory.max_usage_in_bytes", 0);
         usage_read(u, &before);
         u->cpu_us = before.cpu_us;
         u->oom_kills = before.oom_kills;

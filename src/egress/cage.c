@@ -122,7 +122,7 @@ static const struct sock_filter filter[] = {
         RETURN(SECCOMP_RET_ERRNO | EPERM),
 };
 
-static int load(void)
+static int egress_cage_load(void)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
         return 0; /* the sanitizer's runtime opens files and searches for leaks at exit */
@@ -142,7 +142,7 @@ static int drop_capabilities(void)
         return (int)sys_call2(SYS_capset, &header, none);
 }
 
-int cage_enter(void)
+int egress_cage_enter(void)
 {
         static const int none[] = {RLIMIT_CORE, RLIMIT_FSIZE, RLIMIT_MEMLOCK, RLIMIT_MSGQUEUE};
         int r = sys_prctl(PR_SET_NO_NEW_PRIVS, 1, 0);
@@ -157,5 +157,5 @@ int cage_enter(void)
                 r = sys_prctl(PR_SET_DUMPABLE, 0, 0);
         if (r == 0)
                 r = drop_capabilities();
-        return r == 0 ? load() : r;
+        return r == 0 ? egress_cage_load() : r;
 }

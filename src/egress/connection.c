@@ -29,7 +29,7 @@ void connection_text(const struct destination *to, char ret[288])
 
 /* ---- stages ---- */
 
-void connection_enter(struct connection *c, enum stage stage, int64_t time)
+void egress_connection_enter(struct connection *c, enum stage stage, int64_t time)
 {
         c->stage = stage;
         c->touched = loop_now();
@@ -148,21 +148,21 @@ static void connection_check(struct connection *c)
         refuse(c, false, &c->to, why);
 }
 
-void connections_check(struct sandbox *s)
+void connections_check(struct egress_sandbox *s)
 {
         list_each (at, &s->connections, after) {
                 connection_check(list_entry(at, struct connection, entry));
         }
 }
 
-void connections_queue(struct sandbox *s)
+void connections_queue(struct egress_sandbox *s)
 {
         list_each (at, &s->connections, after) {
                 work_queue(&s->lane, &list_entry(at, struct connection, entry)->work);
         }
 }
 
-void connections_close(struct sandbox *s)
+void connections_close(struct egress_sandbox *s)
 {
         list_each (at, &s->connections, after) {
                 connection_close(list_entry(at, struct connection, entry), true);
@@ -185,7 +185,7 @@ int connection_discard(struct connection *c, size_t n)
         return sys_recv(c->client.source.fd, scratch, n, MSG_TRUNC) == (long)n ? 0 : -EPROTO;
 }
 
-static bool is_same(const struct destination *a, const struct destination *b)
+static bool egress_connection_is_same(const struct destination *a, const struct destination *b)
 {
         return a->port == b->port && strcmp(a->name, b->name) == 0 &&
                (a->name[0] != '\0' || memcmp(&a->address, &b->address, sizeof(a->address)) == 0);
@@ -198,13 +198,14 @@ void connection_decide(struct connection *c)
 
         if (why != NULL) {
                 refuse(c, false, &to, why);
-        } else if (sandbox_bytes_left(c->sandbox) == 0) {
+        } else if (egress_sandbox_bytes_left(c->sandbox) == 0) {
                 refuse(c, true, &to, "no more bytes are allowed");
-        } else if (c->in_tunnel && c->upstream.source.fd >= 0 && is_same(&c->to, &c->original)) {
+        } else if (c->in_tunnel && c->upstream.source.fd >= 0 &&
+                   egress_connection_is_same(&c->to, &c->original)) {
                 if (c->speech == SPEECH_HTTP) {
                         http_begin(c);
                 } else {
-                        connection_enter(c, STAGE_RELAY, 0);
+                        egress_connection_enter(c, STAGE_RELAY, 0);
                         work_queue(&c->sandbox->lane, &c->work);
                 }
         } else {
@@ -286,7 +287,7 @@ static bool sniff(struct connection *c)
         return false;
 }
 
-static bool run(struct work *work)
+static bool egress_connection_run(struct work *work)
 {
         struct connection *c = list_entry(work, struct connection, work);
 
@@ -300,7 +301,7 @@ static bool run(struct work *work)
         case STAGE_DIAL:
                 return c->upstream.writable && dial_run(c);
         case STAGE_RELAY:
-                return relay_run(c);
+                return egress_relay_run(c);
         case STAGE_EXCHANGE:
                 return http_exchange(c);
         case STAGE_LINGER:
@@ -313,7 +314,7 @@ static bool run(struct work *work)
 
 /* ---- events ---- */
 
-static void note(struct end *end, uint32_t events)
+static void egress_connection_note(struct end *end, uint32_t events)
 {
         if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
                 end->readable = true;
@@ -327,7 +328,7 @@ static void on_client(struct source *source, uint32_t events)
 {
         struct connection *c = list_entry(source, struct connection, client.source);
 
-        note(&c->client, events);
+        egress_connection_note(&c->client, events);
         /* the client is gone */
         if ((c->stage == STAGE_RESOLVE || c->stage == STAGE_DIAL) && events & (EPOLLHUP | EPOLLERR))
                 connection_close(c, true);
@@ -339,7 +340,7 @@ static void on_upstream(struct source *source, uint32_t events)
 {
         struct connection *c = list_entry(source, struct connection, upstream.source);
 
-        note(&c->upstream, events);
+        egress_connection_note(&c->upstream, events);
         work_queue(&c->sandbox->lane, &c->work);
 }
 
@@ -369,17 +370,18 @@ static int read_original(int fd, struct destination *ret)
         return 0;
 }
 
-static void drop(struct sandbox *s, int fd, bool limit, const struct destination *to, const char *why)
+static void egress_connection_drop(struct egress_sandbox *s, int fd, bool limit, const struct destination *to,
+                                   const char *why)
 {
         char target[288];
 
         connection_text(to, target);
-        sandbox_refused(s, limit, target, why);
+        egress_sandbox_refused(s, limit, target, why);
         reset_on_close(fd);
         sys_close(fd);
 }
 
-static struct connection *connection_new(struct sandbox *s)
+static struct connection *connection_new(struct egress_sandbox *s)
 {
         struct connection *c = calloc(1, sizeof(*c));
 
@@ -388,7 +390,7 @@ static struct connection *connection_new(struct sandbox *s)
         c->sandbox = s;
         c->client.source = (struct source){-1, on_client};
         c->upstream.source = (struct source){-1, on_upstream};
-        work_init(&c->work, run);
+        work_init(&c->work, egress_connection_run);
         timer_init(&c->timer, on_timer);
         resolver_wait_init(&c->wait, on_resolved);
         dns_stream_init(c);
@@ -398,26 +400,26 @@ static struct connection *connection_new(struct sandbox *s)
 }
 
 /* Selects the first stage by the destination. */
-static void begin(struct connection *c, enum synthetic_kind kind)
+static void egress_connection_begin(struct connection *c, enum synthetic_kind kind)
 {
-        struct sandbox *s = c->sandbox;
+        struct egress_sandbox *s = c->sandbox;
         uint16_t port = c->original.port;
 
         c->is_unknown = kind == SYNTHETIC_OTHER || kind == SYNTHETIC_PROXY;
         c->is_proxy = kind == SYNTHETIC_PROXY && port == EGRESS_PROXY_PORT;
         if (port == 53) {
-                connection_enter(c, STAGE_DNS, 0);
+                egress_connection_enter(c, STAGE_DNS, 0);
         } else if (c->is_proxy || port == 80 || port == 443) {
-                connection_enter(c, STAGE_SNIFF, CONNECTION_SETUP_US);
+                egress_connection_enter(c, STAGE_SNIFF, CONNECTION_SETUP_US);
         } else {
-                connection_enter(c, STAGE_SNIFF, CONNECTION_SETUP_US);
+                egress_connection_enter(c, STAGE_SNIFF, CONNECTION_SETUP_US);
                 decide_raw(c, POLICY_RAW);
                 return;
         }
         work_queue(&s->lane, &c->work); /* data may have arrived already */
 }
 
-void connection_accept(struct sandbox *s, int fd)
+void connection_accept(struct egress_sandbox *s, int fd)
 {
         struct destination original;
         enum synthetic_kind kind;
@@ -425,24 +427,24 @@ void connection_accept(struct sandbox *s, int fd)
         const char *name;
 
         if (read_original(fd, &original) < 0) {
-                drop(s, fd, false, &original, "connected to the listener itself");
+                egress_connection_drop(s, fd, false, &original, "connected to the listener itself");
                 return;
         }
         kind = synthetic_find(s->names, &original.address, &name);
         if (kind == SYNTHETIC_NAME)
                 memcpy(original.name, name, strlen(name) + 1);
         if (s->n_connections >= policy_connections_max(s->policy)) {
-                drop(s, fd, true, &original, "too many connections at once");
+                egress_connection_drop(s, fd, true, &original, "too many connections at once");
                 return;
         }
         if (!fd_budget_take(2)) {
-                drop(s, fd, true, &original, "too many connections of all sandboxes");
+                egress_connection_drop(s, fd, true, &original, "too many connections of all sandboxes");
                 return;
         }
         c = connection_new(s);
         if (c == NULL) {
                 fd_budget_give(2);
-                drop(s, fd, true, &original, "no memory");
+                egress_connection_drop(s, fd, true, &original, "no memory");
                 return;
         }
         c->original = original;
@@ -452,5 +454,5 @@ void connection_accept(struct sandbox *s, int fd)
                 connection_close(c, true);
                 return;
         }
-        begin(c, kind);
+        egress_connection_begin(c, kind);
 }

@@ -55,7 +55,7 @@ struct flow {                        /* one direction */
 struct connection {
         struct list entry; /* in the sandbox */
         struct grave grave;
-        struct sandbox *sandbox;
+        struct egress_sandbox *sandbox;
         struct work work;
         struct timer timer;
         int64_t deadline; /* of the stage; in RELAY and EXCHANGE the idle timeout applies */
@@ -93,17 +93,17 @@ extern uint8_t scratch[SCRATCH_SIZE];
 /* ---- connection.c ---- */
 
 /* Takes ownership of fd. */
-void connection_accept(struct sandbox *sandbox, int fd);
+void connection_accept(struct egress_sandbox *sandbox, int fd);
 /* reset: the peer must not mistake it for an orderly close. */
 void connection_close(struct connection *c, bool reset);
 void connection_close_upstream(struct connection *c);
 /* All connections of a sandbox: closes those that the policy does not allow any more; queues their work;
  * closes them with a reset. */
-void connections_check(struct sandbox *sandbox);
-void connections_queue(struct sandbox *sandbox);
-void connections_close(struct sandbox *sandbox);
+void connections_check(struct egress_sandbox *sandbox);
+void connections_queue(struct egress_sandbox *sandbox);
+void connections_close(struct egress_sandbox *sandbox);
 /* Enters a stage with a time limit in microseconds; 0: only the idle timeout applies. */
-void connection_enter(struct connection *c, enum stage stage, int64_t time);
+void egress_connection_enter(struct connection *c, enum stage stage, int64_t time);
 /* Decides and dials.  c->to, kind and speech must be set. */
 void connection_decide(struct connection *c);
 /* Reads data of the client into scratch without removing it.  Returns the number of bytes, -EAGAIN, 0 at
@@ -128,7 +128,7 @@ enum { RELAY_QUIET, RELAY_MORE, RELAY_ENDED };
  * RELAY_ENDED: the end was forwarded.  -EDQUOT: the byte limit is reached.  Other -errno: the source or the
  * destination is gone (flow->broken: the destination). */
 int relay_flow(struct connection *c, struct end *from, struct end *to, struct flow *flow, uint64_t *counter);
-bool relay_run(struct connection *c);
+bool egress_relay_run(struct connection *c);
 void relay_drop(struct connection *c, struct flow *flow);
 /* Closes the connection after relay_flow() has failed with r. */
 void relay_failed(struct connection *c, int r);

@@ -50,7 +50,7 @@ static struct {
 
 /* ---- sending ---- */
 
-static void keep(const void *message, size_t length)
+static void egress_control_keep(const void *message, size_t length)
 {
         unsigned at = (control.first + control.n) % WAITING_MAX;
 
@@ -60,7 +60,7 @@ static void keep(const void *message, size_t length)
                 loop_change(&control.source, EPOLLOUT);
 }
 
-static void say(const void *message, size_t length, unsigned kept_free)
+static void egress_control_say(const void *message, size_t length, unsigned kept_free)
 {
         if (control.n == 0) {
                 long n = sys_send(control.source.fd, message, length, 0);
@@ -69,12 +69,12 @@ static void say(const void *message, size_t length, unsigned kept_free)
                         return; /* sent, or the owner is gone, which is detected elsewhere */
         }
         if (control.n + kept_free < WAITING_MAX)
-                keep(message, length);
+                egress_control_keep(message, length);
 }
 
-void control_tell(const void *message, size_t length)
+void control_report(const void *message, size_t length)
 {
-        say(message, length, KEPT_FREE);
+        egress_control_say(message, length, KEPT_FREE);
 }
 
 static void say_waiting(void)
@@ -93,7 +93,7 @@ static void say_failed(uint64_t sandbox, int r)
 {
         const struct egress_about about = {.type = EGRESS_FAILED, .number = (uint32_t)-r, .sandbox = sandbox};
 
-        say(&about, sizeof(about), 0);
+        egress_control_say(&about, sizeof(about), 0);
 }
 
 /* ---- requests: each function returns 0, or -EPROTO for an invalid message ---- */
@@ -130,7 +130,7 @@ static int check_attach(size_t length)
         return 0;
 }
 
-static int attach(struct received *got)
+static int egress_control_attach(struct received *got)
 {
         struct policy *policy;
         uint64_t id = request.attach.sandbox;
@@ -144,79 +144,79 @@ static int attach(struct received *got)
         }
         r = policy_get(&request.attach, got->length, &policy);
         if (r == 0) {
-                r = sandbox_attach(id, policy, got->fds[0], got->fds[1]);
+                r = egress_sandbox_attach(id, policy, got->fds[0], got->fds[1]);
                 got->n_fds = 0;
         }
         if (r == -EEXIST) /* ids are never reused: neither may keep the other's access */
-                sandbox_detach(sandbox_find(id));
+                egress_sandbox_detach(egress_sandbox_find(id));
         if (r < 0)
                 say_failed(id, r);
         return 0;
 }
 
-static int change(const struct received *got)
+static int egress_control_change(const struct received *got)
 {
-        struct sandbox *s = NULL;
+        struct egress_sandbox *s = NULL;
         struct policy *policy;
         int r = check_attach(got->length);
 
         if (r < 0 || got->n_fds > 0)
                 return -EPROTO;
-        s = sandbox_find(request.attach.sandbox);
+        s = egress_sandbox_find(request.attach.sandbox);
         if (s == NULL)
                 return 0;
         r = policy_get(&request.attach, got->length, &policy);
         if (r == 0) {
-                sandbox_change(s, policy);
+                egress_sandbox_change(s, policy);
         } else { /* the old policy is no longer valid */
-                sandbox_detach(s);
+                egress_sandbox_detach(s);
                 say_failed(request.attach.sandbox, r);
         }
         return 0;
 }
 
-static void count(struct sandbox *s)
+static void egress_control_count(struct egress_sandbox *s)
 {
         struct egress_counted counted = {0};
 
         if (s != NULL) {
-                sandbox_settle(s);
+                egress_sandbox_settle(s);
                 counted = s->counted;
         }
         counted.type = EGRESS_COUNTED;
         counted.number = request.about.number;
         counted.sandbox = request.about.sandbox;
-        say(&counted, sizeof(counted), 0);
+        egress_control_say(&counted, sizeof(counted), 0);
 }
 
-static int handle(struct received *got)
+static int egress_control_handle(struct received *got)
 {
-        struct sandbox *s;
+        struct egress_sandbox *s;
 
         if (got->length < sizeof(request.type))
                 return -EPROTO;
         if (request.type == EGRESS_ATTACH)
-                return attach(got);
+                return egress_control_attach(got);
         if (request.type == EGRESS_CHANGE)
-                return change(got);
+                return egress_control_change(got);
         if (got->n_fds > 0 || got->lost_fds)
                 return -EPROTO;
         if (request.type == EGRESS_CONFIG)
                 return take_config(got->length);
         if (got->length != sizeof(request.about))
                 return -EPROTO;
-        s = sandbox_find(request.about.sandbox);
+        s = egress_sandbox_find(request.about.sandbox);
         switch (request.type) {
         case EGRESS_BEGIN:
                 if (s != NULL)
-                        sandbox_begin(s);
+                        egress_sandbox_begin(s);
                 return 0;
         case EGRESS_COUNT:
-                count(s);
+                egress_control_count(s);
                 return 0;
         case EGRESS_DETACH:
                 if (s != NULL)
-                        sandbox_detach(s);
+                        egress_sandbox_detach(s);
                 return 0;
         default:
                 return -EPROTO;
@@ -238,7 +238,7 @@ static void take_fds(struct msghdr *message, struct received *got)
 }
 
 /* Returns 1: a request was received; 0: none now; -errno: the connection is over. */
-static int receive(struct received *got)
+static int egress_control_receive(struct received *got)
 {
         char space[CMSG_SPACE(sizeof(int) * FDS_MAX)] __attribute__((aligned(8)));
         struct iovec part = {request.bytes, sizeof(request.bytes)};
@@ -273,8 +273,8 @@ static void on_control(struct source *source, uint32_t events)
         for (unsigned i = 0; i < REQUESTS_MAX && r > 0 && control.n == 0; i++) {
                 struct received got;
 
-                r = receive(&got);
-                if (r > 0 && handle(&got) < 0)
+                r = egress_control_receive(&got);
+                if (r > 0 && egress_control_handle(&got) < 0)
                         r = -EPROTO;
                 while (got.n_fds > 0)
                         sys_close(got.fds[--got.n_fds]);

@@ -6,4 +6,4 @@
 int control_init(int fd);
 
 /* Never blocks: if the owner does not read, messages are dropped. */
-void control_tell(const void *message, size_t length);
+void control_report(const void *message, size_t length);

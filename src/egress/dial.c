@@ -29,15 +29,15 @@ static void connected(struct connection *c)
                 sys_send(c->client.source.fd, established, sizeof(established) - 1, 0);
                 if (c->kind == POLICY_RAW) {
                         c->speech = SPEECH_RAW;
-                        connection_enter(c, STAGE_RELAY, 0);
+                        egress_connection_enter(c, STAGE_RELAY, 0);
                 } else {
                         c->speech = SPEECH_NONE;
-                        connection_enter(c, STAGE_SNIFF, CONNECTION_SETUP_US);
+                        egress_connection_enter(c, STAGE_SNIFF, CONNECTION_SETUP_US);
                 }
         } else if (c->speech == SPEECH_HTTP) {
                 http_begin(c);
         } else {
-                connection_enter(c, STAGE_RELAY, 0);
+                egress_connection_enter(c, STAGE_RELAY, 0);
         }
         c->client.readable = c->client.writable = true; /* unknown yet */
         work_queue(&c->sandbox->lane, &c->work);
@@ -97,7 +97,7 @@ bool dial_run(struct connection *c)
         return false;
 }
 
-static void start(struct connection *c, const struct address *addresses, size_t n)
+static void dial_start(struct connection *c, const struct address *addresses, size_t n)
 {
         char text[128];
 
@@ -110,7 +110,7 @@ static void start(struct connection *c, const struct address *addresses, size_t 
         memcpy(c->addresses, addresses, n * sizeof(*addresses));
         c->n_addresses = (unsigned)n;
         c->n_tried = 0;
-        connection_enter(c, STAGE_DIAL, CONNECTION_SETUP_US);
+        egress_connection_enter(c, STAGE_DIAL, CONNECTION_SETUP_US);
         dial_next(c, -EHOSTUNREACH);
 }
 
@@ -118,7 +118,7 @@ void dial_resolved(struct connection *c, const struct resolved *resolved)
 {
         /* The policy may have changed meanwhile; connections_check() has handled that. */
         if (resolved->code == DNS_OK && resolved->n > 0)
-                start(c, resolved->addresses, resolved->n);
+                dial_start(c, resolved->addresses, resolved->n);
         else
                 refuse_unreachable(c, resolved->code == DNS_NXDOMAIN ? "there is no such name"
                                       : resolved->code == DNS_OK     ? "its name has no address"
@@ -131,7 +131,7 @@ void dial(struct connection *c)
         int r;
 
         if (c->to.name[0] == '\0') {
-                start(c, &c->to.address, 1);
+                dial_start(c, &c->to.address, 1);
                 return;
         }
         r = resolver_ask(c->to.name, &c->wait, &resolved);
@@ -140,5 +140,5 @@ void dial(struct connection *c)
         else if (r > 0)
                 dial_resolved(c, &resolved);
         else
-                connection_enter(c, STAGE_RESOLVE, CONNECTION_SETUP_US);
+                egress_connection_enter(c, STAGE_RESOLVE, CONNECTION_SETUP_US);
 }

@@ -98,7 +98,7 @@ static int read_name(struct message m, size_t *at, bool may_jump, struct wire_na
         return 0;
 }
 
-static bool is_same(const struct wire_name *a, const struct wire_name *b)
+static bool dns_is_same(const struct wire_name *a, const struct wire_name *b)
 {
         return a->length == b->length && memcmp(a->bytes, b->bytes, a->length) == 0;
 }
@@ -124,7 +124,7 @@ static int name_to_wire(const char *name, struct wire_name *ret)
 }
 
 /* Converts to printable text.  Returns true if the text is identical to the name. */
-static bool show(const struct wire_name *name, char ret[NAME_MAX_BYTES])
+static bool dns_show(const struct wire_name *name, char ret[NAME_MAX_BYTES])
 {
         bool is_plain = true;
         size_t n = 0;
@@ -173,7 +173,7 @@ int dns_read_question(const uint8_t *message, size_t length, struct dns_question
         ret->class = get16(message + at + 2);
         ret->end = (uint16_t)(at + 4);
         ret->has_name =
-                show(&name, ret->shown) && name_normalise(ret->shown, strlen(ret->shown), ret->name) == 0;
+                dns_show(&name, ret->shown) && name_normalise(ret->shown, strlen(ret->shown), ret->name) == 0;
         if (!ret->has_name)
                 ret->name[0] = '\0';
         return 0;
@@ -290,8 +290,8 @@ static int add_address(struct message m, const struct record *r, struct dns_answ
 
 /* Examines the answers once: collects the addresses of the name, or else its CNAME.  Returns 1 if *name was
  * replaced by the CNAME. */
-static int follow(struct message m, size_t at, unsigned n, uint16_t type, struct wire_name *name,
-                  struct dns_answer *answer)
+static int dns_follow(struct message m, size_t at, unsigned n, uint16_t type, struct wire_name *name,
+                      struct dns_answer *answer)
 {
         struct wire_name other;
         uint32_t other_ttl = 0;
@@ -302,7 +302,7 @@ static int follow(struct message m, size_t at, unsigned n, uint16_t type, struct
 
                 if (read_record(m, &at, &r) < 0)
                         return -EBADMSG;
-                if (r.class != CLASS_IN || !is_same(&r.owner, name))
+                if (r.class != CLASS_IN || !dns_is_same(&r.owner, name))
                         continue;
                 if (r.type == type && add_address(m, &r, answer) < 0)
                         return -EBADMSG;
@@ -366,7 +366,7 @@ int dns_read_answer(const uint8_t *message, size_t length, uint16_t id, const ch
         n_authority = get16(message + 8);
         if ((flags & FLAG_ANSWER) == 0 || (flags & MASK_OPCODE) != 0 || get16(message + 4) != 1)
                 return -EBADMSG;
-        if (read_name(m, &at, false, &asked) < 0 || at + 4 > length || !is_same(&asked, &wanted) ||
+        if (read_name(m, &at, false, &asked) < 0 || at + 4 > length || !dns_is_same(&asked, &wanted) ||
             get16(message + at) != type || get16(message + at + 2) != CLASS_IN)
                 return -EBADMSG;
         at += 4;
@@ -382,7 +382,7 @@ int dns_read_answer(const uint8_t *message, size_t length, uint16_t id, const ch
                 unsigned steps = 0;
                 int r;
 
-                while ((r = follow(m, at, n_answers, type, &wanted, &answer)) > 0)
+                while ((r = dns_follow(m, at, n_answers, type, &wanted, &answer)) > 0)
                         if (++steps > CNAMES_MAX)
                                 return -EBADMSG;
                 if (r < 0)

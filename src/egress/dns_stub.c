@@ -16,7 +16,7 @@
 struct question {
         struct list entry; /* in the sandbox */
         struct grave grave;
-        struct sandbox *sandbox;
+        struct egress_sandbox *sandbox;
         struct dns_client *client; /* by TCP; NULL: by UDP */
         struct resolver_wait wait;
         struct dns_question q;
@@ -54,7 +54,7 @@ static void send_answer(struct question *q, const uint8_t *answer, size_t length
                 send_packet(q, answer, length);
 }
 
-static void reply(struct question *q, unsigned code, const struct address *address)
+static void dns_stub_reply(struct question *q, unsigned code, const struct address *address)
 {
         uint8_t answer[DNS_MESSAGE_MAX];
         size_t length = dns_write_answer(q->message, &q->q, code, address, address != NULL, TTL, answer);
@@ -73,26 +73,26 @@ static void reply_malformed(struct question *q)
 
 /* ---- questions ---- */
 
-static void conclude(struct question *q, const struct resolved *resolved)
+static void dns_stub_conclude(struct question *q, const struct resolved *resolved)
 {
-        struct sandbox *s = q->sandbox;
+        struct egress_sandbox *s = q->sandbox;
         struct address address;
         bool v6 = q->q.type == DNS_AAAA;
 
         if (resolved->code != DNS_OK) {
-                reply(q, resolved->code, NULL);
+                dns_stub_reply(q, resolved->code, NULL);
                 return;
         }
         if (resolved->n == 0 || (v6 && !s->has_v6)) {
-                reply(q, DNS_OK, NULL);
+                dns_stub_reply(q, DNS_OK, NULL);
                 return;
         }
         if (s->names == NULL)
                 s->names = synthetic_new();
         if (s->names == NULL || synthetic_give(s->names, q->q.name, v6, &address) < 0)
-                reply(q, DNS_SERVFAIL, NULL);
+                dns_stub_reply(q, DNS_SERVFAIL, NULL);
         else
-                reply(q, DNS_OK, &address);
+                dns_stub_reply(q, DNS_OK, &address);
 }
 
 static void question_end(struct question *q)
@@ -112,9 +112,9 @@ static void on_resolved(struct resolver_wait *wait, const struct resolved *resol
 
         memcpy(to.name, q->q.name, sizeof(to.name));
         if (policy_refuses(q->sandbox->policy, POLICY_LOOKUP, &to) != NULL) /* the policy may have changed */
-                reply(q, DNS_NXDOMAIN, NULL);
+                dns_stub_reply(q, DNS_NXDOMAIN, NULL);
         else
-                conclude(q, resolved);
+                dns_stub_conclude(q, resolved);
         if (q->client != NULL)
                 q->client->done(q->client);
         question_end(q);
@@ -128,7 +128,7 @@ static bool ends_in(const char *name, const char *end)
 }
 
 /* Returns NULL if the name may be resolved, otherwise the reason; "": refused without a report. */
-static const char *refuses(const struct sandbox *s, const struct dns_question *q)
+static const char *refuses(const struct egress_sandbox *s, const struct dns_question *q)
 {
         struct destination to = {0};
 
@@ -141,15 +141,15 @@ static const char *refuses(const struct sandbox *s, const struct dns_question *q
         return policy_refuses(s->policy, POLICY_LOOKUP, &to);
 }
 
-static void wait_for(struct question *q)
+static void dns_stub_wait_for(struct question *q)
 {
-        struct sandbox *s = q->sandbox;
+        struct egress_sandbox *s = q->sandbox;
         struct question *copy = s->n_questions < SANDBOX_QUESTIONS_MAX ? malloc(sizeof(*copy)) : NULL;
         struct resolved resolved;
         int r;
 
         if (copy == NULL) {
-                reply(q, DNS_SERVFAIL, NULL);
+                dns_stub_reply(q, DNS_SERVFAIL, NULL);
                 return;
         }
         *copy = *q;
@@ -164,13 +164,13 @@ static void wait_for(struct question *q)
         }
         free(copy);
         if (r > 0)
-                conclude(q, &resolved);
+                dns_stub_conclude(q, &resolved);
         else
-                reply(q, DNS_SERVFAIL, NULL);
+                dns_stub_reply(q, DNS_SERVFAIL, NULL);
 }
 
 /* q->message and its source are set. */
-static void handle(struct question *q)
+static void dns_stub_handle(struct question *q)
 {
         const char *why;
 
@@ -182,16 +182,16 @@ static void handle(struct question *q)
         why = refuses(q->sandbox, &q->q);
         if (why != NULL) {
                 if (why[0] != '\0')
-                        sandbox_refused(q->sandbox, false, q->q.shown, why);
-                reply(q, DNS_NXDOMAIN, NULL);
+                        egress_sandbox_refused(q->sandbox, false, q->q.shown, why);
+                dns_stub_reply(q, DNS_NXDOMAIN, NULL);
         } else if (q->q.class != 1 || (q->q.type != DNS_A && q->q.type != DNS_AAAA)) {
-                reply(q, DNS_OK, NULL);
+                dns_stub_reply(q, DNS_OK, NULL);
         } else {
-                wait_for(q);
+                dns_stub_wait_for(q);
         }
 }
 
-bool dns_stub_serve(struct sandbox *s)
+bool dns_stub_serve(struct egress_sandbox *s)
 {
         static struct question q; /* too large for the stack; only used during the call */
 
@@ -216,12 +216,12 @@ bool dns_stub_serve(struct sandbox *s)
                 q.length = (size_t)n;
                 q.from_size = message.msg_namelen;
                 q.control_size = message.msg_controllen;
-                handle(&q);
+                dns_stub_handle(&q);
         }
         return true;
 }
 
-void dns_stub_ask(struct sandbox *s, struct dns_client *client, const uint8_t *message, size_t length)
+void dns_stub_ask(struct egress_sandbox *s, struct dns_client *client, const uint8_t *message, size_t length)
 {
         static struct question q;
 
@@ -229,7 +229,7 @@ void dns_stub_ask(struct sandbox *s, struct dns_client *client, const uint8_t *m
         q.client = client;
         q.length = length;
         memcpy(q.message, message, length);
-        handle(&q);
+        dns_stub_handle(&q);
 }
 
 void dns_stub_forget(struct dns_client *client)
@@ -238,7 +238,7 @@ void dns_stub_forget(struct dns_client *client)
                 question_end(client->question);
 }
 
-void dns_stub_drop(struct sandbox *s)
+void dns_stub_drop(struct egress_sandbox *s)
 {
         list_each (at, &s->questions, after) {
                 question_end(list_entry(at, struct question, entry));

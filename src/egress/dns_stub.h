@@ -11,7 +11,7 @@
 #include "egress/sandbox.h"
 
 /* Processes some UDP queries.  Returns true if there may be more. */
-bool dns_stub_serve(struct sandbox *sandbox);
+bool dns_stub_serve(struct egress_sandbox *sandbox);
 /* A client over TCP, which has at most one active query. */
 struct dns_client {
         struct question *question; /* the active query; NULL: none */
@@ -19,7 +19,8 @@ struct dns_client {
         void (*done)(struct dns_client *client); /* the active query has ended; the next may be sent */
 };
 /* Processes a query of at most DNS_MESSAGE_MAX bytes.  Replies now, or later if client->question is set. */
-void dns_stub_ask(struct sandbox *sandbox, struct dns_client *client, const uint8_t *message, size_t length);
+void dns_stub_ask(struct egress_sandbox *sandbox, struct dns_client *client, const uint8_t *message,
+                  size_t length);
 /* Drop the client's active query, if any, and all queries of a sandbox. */
 void dns_stub_forget(struct dns_client *client);
-void dns_stub_drop(struct sandbox *sandbox);
+void dns_stub_drop(struct egress_sandbox *sandbox);

@@ -19,7 +19,7 @@ struct reader {
         size_t left;
 };
 
-static int take(struct reader *r, size_t n, const uint8_t **ret)
+static int hello_take(struct reader *r, size_t n, const uint8_t **ret)
 {
         if (n > r->left)
                 return -EPROTO;
@@ -35,7 +35,7 @@ static int take_number(struct reader *r, size_t n, size_t *ret)
         const uint8_t *bytes;
         size_t value = 0;
 
-        if (take(r, n, &bytes) < 0)
+        if (hello_take(r, n, &bytes) < 0)
                 return -EPROTO;
         for (size_t i = 0; i < n; i++)
                 value = value << 8 | bytes[i];
@@ -49,7 +49,7 @@ static int take_vector(struct reader *r, size_t n, struct reader *ret)
         const uint8_t *bytes;
         size_t length;
 
-        if (take_number(r, n, &length) < 0 || take(r, length, &bytes) < 0)
+        if (take_number(r, n, &length) < 0 || hello_take(r, length, &bytes) < 0)
                 return -EPROTO;
         *ret = (struct reader){bytes, length};
         return 0;
@@ -101,7 +101,7 @@ static int read_message(struct reader r, char ret_name[NAME_MAX_BYTES])
         const uint8_t *fixed;
         struct reader session, ciphers, compressions, extensions;
 
-        if (take(&r, 2 + 32, &fixed) < 0 || fixed[0] != 3) /* version, random */
+        if (hello_take(&r, 2 + 32, &fixed) < 0 || fixed[0] != 3) /* version, random */
                 return -EPROTO;
         if (take_vector(&r, 1, &session) < 0 || session.left > 32)
                 return -EPROTO;
@@ -123,7 +123,7 @@ struct hello {
 };
 
 /* Adds the data of a record. */
-static int add(struct hello *h, const uint8_t *part, size_t length, uint8_t *message)
+static int hello_add(struct hello *h, const uint8_t *part, size_t length, uint8_t *message)
 {
         if (message != NULL)
                 memcpy(message + h->have, part, length);
@@ -140,7 +140,7 @@ static int add(struct hello *h, const uint8_t *part, size_t length, uint8_t *mes
 
 /* Scans the records and, if message is not NULL, copies the data to it.  Returns 1 if the message is
  * complete. */
-static int walk(const uint8_t *data, size_t length, struct hello *h, uint8_t *message)
+static int hello_walk(const uint8_t *data, size_t length, struct hello *h, uint8_t *message)
 {
         size_t at = 0;
 
@@ -158,7 +158,7 @@ static int walk(const uint8_t *data, size_t length, struct hello *h, uint8_t *me
                 if (size == 0 || size > RECORD_MAX)
                         return -EPROTO;
                 part = left - RECORD_HEADER < size ? left - RECORD_HEADER : size;
-                r = add(h, record + RECORD_HEADER, part, message);
+                r = hello_add(h, record + RECORD_HEADER, part, message);
                 if (r < 0)
                         return r;
                 /* A ClientHello must be alone in its record. */
@@ -179,13 +179,13 @@ int hello_read(const uint8_t *data, size_t length, char ret_name[NAME_MAX_BYTES]
 
         if (length > HELLO_MAX)
                 length = HELLO_MAX;
-        r = walk(data, length, &h, NULL);
+        r = hello_walk(data, length, &h, NULL);
         if (r == 0 && length == HELLO_MAX)
                 return -EMSGSIZE;
         if (r <= 0)
                 return r;
         h = (struct hello){0};
-        walk(data, length, &h, message);
+        hello_walk(data, length, &h, message);
         r = read_message((struct reader){message + MESSAGE_HEADER, h.whole - MESSAGE_HEADER}, ret_name);
         return r < 0 ? r : 1;
 }

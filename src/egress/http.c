@@ -24,15 +24,15 @@ struct writer {
         char *at;
 };
 
-static void put(struct writer *w, const char *data, size_t length)
+static void egress_http_put(struct writer *w, const char *data, size_t length)
 {
         memcpy(w->at, data, length);
         w->at += length;
 }
 
-static void put_text(struct writer *w, const char *text)
+static void egress_http_put_text(struct writer *w, const char *text)
 {
-        put(w, text, strlen(text));
+        egress_http_put(w, text, strlen(text));
 }
 
 /* Returns true if a line of the head is the header with this name. */
@@ -44,7 +44,7 @@ static bool is_header(const char *line, size_t length, const char *name)
 }
 
 /* Headers that only concern the connection between the client and us. */
-static bool is_ours(const char *line, size_t length, bool upgrade)
+static bool egress_http_is_ours(const char *line, size_t length, bool upgrade)
 {
         static const char *const names[] = {"Connection",          "Proxy-Connection", "Keep-Alive",
                                             "Proxy-Authorization", "HTTP2-Settings",   "TE"};
@@ -67,30 +67,31 @@ static int make_head(struct connection *c, const char *data, const struct http1_
         if (w.at == NULL)
                 return -ENOMEM;
         c->head = w.at;
-        put(&w, data, q->target_at);
+        egress_http_put(&w, data, q->target_at);
         if (!q->is_absolute)
-                put(&w, target, q->target_length);
+                egress_http_put(&w, target, q->target_length);
         else if (data + q->path_at == target_end)
-                put_text(&w, "/");
+                egress_http_put_text(&w, "/");
         else
-                put(&w, data + q->path_at, (size_t)(target_end - (data + q->path_at)));
-        put(&w, target_end, (size_t)(++line - target_end));
+                egress_http_put(&w, data + q->path_at, (size_t)(target_end - (data + q->path_at)));
+        egress_http_put(&w, target_end, (size_t)(++line - target_end));
 
         while (line < end) {
                 const char *next = (const char *)memchr(line, '\n', (size_t)(end - line)) + 1;
                 size_t length = (size_t)(next - line);
 
                 has_host |= is_header(line, length, "Host");
-                if (!is_ours(line, length, q->wants_upgrade))
-                        put(&w, line, length);
+                if (!egress_http_is_ours(line, length, q->wants_upgrade))
+                        egress_http_put(&w, line, length);
                 line = next;
         }
         if (!has_host) { /* only allowed with an absolute target */
-                put_text(&w, "Host: ");
-                put(&w, target + 7, q->path_at - q->target_at - 7);
-                put_text(&w, "\r\n");
+                egress_http_put_text(&w, "Host: ");
+                egress_http_put(&w, target + 7, q->path_at - q->target_at - 7);
+                egress_http_put_text(&w, "\r\n");
         }
-        put_text(&w, q->wants_upgrade ? "Connection: Upgrade\r\n\r\n" : "Connection: close\r\n\r\n");
+        egress_http_put_text(&w,
+                             q->wants_upgrade ? "Connection: Upgrade\r\n\r\n" : "Connection: close\r\n\r\n");
         c->head_length = (size_t)(w.at - c->head);
         c->head_sent = 0;
         return 0;
@@ -169,7 +170,7 @@ static int send_head(struct connection *c)
 {
         long n;
 
-        if (sandbox_bytes_left(c->sandbox) == 0)
+        if (egress_sandbox_bytes_left(c->sandbox) == 0)
                 return -EDQUOT;
         n = sys_send(c->upstream.source.fd, c->head + c->head_sent, c->head_length - c->head_sent, 0);
         if (n == -EAGAIN) {
@@ -199,7 +200,7 @@ static int pass_end(struct connection *c)
 
 static int send_body(struct connection *c)
 {
-        uint64_t left = sandbox_bytes_left(c->sandbox);
+        uint64_t left = egress_sandbox_bytes_left(c->sandbox);
         struct http1 body = c->body;
         long n = connection_peek(c), length, sent;
 
@@ -291,7 +292,7 @@ static int look_at_answer(struct connection *c)
 }
 
 /* Data after the request is not forwarded, but is reported if it is a request to another destination. */
-static void tell_behind(struct connection *c)
+static void report_behind(struct connection *c)
 {
         struct destination to = c->to;
         struct http1_request q;
@@ -313,7 +314,7 @@ static void tell_behind(struct connection *c)
         if (r == 0 || why == NULL)
                 return;
         connection_text(&to, target);
-        sandbox_refused(c->sandbox, false, target, why);
+        egress_sandbox_refused(c->sandbox, false, target, why);
 }
 
 bool http_exchange(struct connection *c)
@@ -324,7 +325,7 @@ bool http_exchange(struct connection *c)
                 c->stage = STAGE_RELAY;
                 c->speech = SPEECH_RAW;
                 c->client.readable = true;
-                return relay_run(c);
+                return egress_relay_run(c);
         }
         if (answer < 0 && c->wants_upgrade) {
                 c->wants_upgrade = false;
@@ -337,7 +338,7 @@ bool http_exchange(struct connection *c)
                 return false;
         }
         if (down == RELAY_ENDED) {
-                tell_behind(c);
+                report_behind(c);
                 refuse_linger(c);
                 return false;
         }
@@ -356,7 +357,7 @@ bool http_exchange(struct connection *c)
 
 void http_begin(struct connection *c)
 {
-        connection_enter(c, STAGE_EXCHANGE, 0);
+        egress_connection_enter(c, STAGE_EXCHANGE, 0);
         c->client.readable = c->client.writable = true; /* unknown yet */
         work_queue(&c->sandbox->lane, &c->work);
 }

@@ -15,7 +15,7 @@ struct text {
         size_t length;
 };
 
-static char lower(char c)
+static char http1_lower(char c)
 {
         if (c >= 'A' && c <= 'Z')
                 return (char)(c - 'A' + 'a');
@@ -28,7 +28,7 @@ static bool is_word(struct text text, const char *word)
         size_t i;
 
         for (i = 0; i < text.length && word[i] != '\0'; i++)
-                if (lower(text.at[i]) != word[i])
+                if (http1_lower(text.at[i]) != word[i])
                         return false;
         return i == text.length && word[i] == '\0';
 }
@@ -298,7 +298,7 @@ static bool is_other_protocol(struct text upgrade)
 }
 
 /* Checks that the headers are consistent. */
-static const char *conclude(struct head *h)
+static const char *http1_conclude(struct head *h)
 {
         struct http1_request *request = &h->request;
         uint16_t target_port = h->target.port, host_port = h->host.port;
@@ -344,7 +344,7 @@ static const char *read_lines(struct head *h, size_t length)
                 at += line.length + 2;
         }
         h->request.head_length = (uint32_t)at + 2;
-        return conclude(h);
+        return http1_conclude(h);
 }
 
 /* Searches the empty line from `at` on and reports errors that are visible at once. */

@@ -40,14 +40,14 @@ static rlim_t raise_descriptors(void)
         return limit.rlim_cur;
 }
 
-static const struct sandbox_ops sandbox_ops = {
+static const struct egress_sandbox_ops sandbox_ops = {
         .accept = connection_accept,
         .answer = dns_stub_serve,
         .check_connections = connections_check,
         .queue_connections = connections_queue,
         .close_connections = connections_close,
         .drop_questions = dns_stub_drop,
-        .report = control_tell,
+        .report = control_report,
 };
 
 int main(void)
@@ -57,7 +57,7 @@ int main(void)
         fd_budget_init(raise_descriptors());
         sandboxes_init(&sandbox_ops);
         resolver_init();
-        if (loop_init() < 0 || control_init(EGRESS_CONTROL_FD) < 0 || cage_enter() < 0)
+        if (loop_init() < 0 || control_init(EGRESS_CONTROL_FD) < 0 || egress_cage_enter() < 0)
                 return 1;
         return loop_run();
 }

@@ -15,7 +15,7 @@ void refuse_linger(struct connection *c)
         if (!c->client.shut)
                 sys_shutdown(c->client.source.fd, SHUT_WR);
         c->client.shut = true;
-        connection_enter(c, STAGE_LINGER, LINGER_US);
+        egress_connection_enter(c, STAGE_LINGER, LINGER_US);
         work_queue(&c->sandbox->lane, &c->work);
 }
 
@@ -34,7 +34,7 @@ bool refuse_linger_run(struct connection *c)
 }
 
 /* Answers instead of the server. */
-static void answer(struct connection *c, const char *status, const char *line)
+static void egress_refusal_answer(struct connection *c, const char *status, const char *line)
 {
         char text[1400];
         int length = snprintf(text, sizeof(text),
@@ -62,14 +62,14 @@ void refuse(struct connection *c, bool limit, const struct destination *to, cons
         char target[288], line[512], status[512] = "403 Forbidden";
 
         connection_text(to, target);
-        sandbox_refused(c->sandbox, limit, target, why);
+        egress_sandbox_refused(c->sandbox, limit, target, why);
         switch (c->speech) {
         case SPEECH_HTTP:
                 snprintf(line, sizeof(line), "cella: %s refused: %s\n", target, why);
                 /* Programs show only the status line of a failed CONNECT. */
                 if (c->is_connect)
                         snprintf(status, sizeof(status), "403 Forbidden: %s %s", target, why);
-                answer(c, status, line);
+                egress_refusal_answer(c, status, line);
                 break;
         case SPEECH_TLS:
                 alert(c);
@@ -89,5 +89,5 @@ void refuse_unreachable(struct connection *c, const char *why)
         }
         connection_text(&c->to, target);
         snprintf(line, sizeof(line), "cella: cannot connect to %s: %s\n", target, why);
-        answer(c, "502 Bad Gateway", line);
+        egress_refusal_answer(c, "502 Bad Gateway", line);
 }

@@ -71,7 +71,7 @@ static long pass_on(struct end *from, struct end *to, struct flow *flow, size_t 
 static int read_side(struct connection *c, struct end *from, struct end *to, struct flow *flow,
                      uint64_t *counter, size_t *quantum)
 {
-        uint64_t left = sandbox_bytes_left(c->sandbox);
+        uint64_t left = egress_sandbox_bytes_left(c->sandbox);
         size_t most = left < *quantum ? (size_t)left : *quantum;
         bool piped;
         uint8_t byte;
@@ -156,12 +156,12 @@ void relay_failed(struct connection *c, int r)
 
         if (r == -EDQUOT) {
                 connection_text(&c->to, target);
-                sandbox_refused(c->sandbox, true, target, "no more bytes are allowed");
+                egress_sandbox_refused(c->sandbox, true, target, "no more bytes are allowed");
         }
         connection_close(c, true);
 }
 
-bool relay_run(struct connection *c)
+bool egress_relay_run(struct connection *c)
 {
         struct egress_counted *counted = &c->sandbox->counted;
         int down = relay_flow(c, &c->upstream, &c->client, &c->down, &counted->bytes_received);

@@ -83,7 +83,7 @@ static void add_part(const struct part *part, struct resolved *ret, uint32_t *tt
 }
 
 /* Combines both replies.  Returns the TTL in seconds; 0: do not cache. */
-static uint32_t conclude(const struct lookup *l, struct resolved *ret)
+static uint32_t resolver_conclude(const struct lookup *l, struct resolved *ret)
 {
         const struct part *a = &l->parts[0], *b = &l->parts[1];
         uint32_t ttl = CACHE_MOST_S;
@@ -105,10 +105,10 @@ static uint32_t conclude(const struct lookup *l, struct resolved *ret)
         return ret->code == DNS_SERVFAIL ? 0 : ttl;
 }
 
-static void finish(struct lookup *l)
+static void resolver_finish(struct lookup *l)
 {
         struct resolved resolved;
-        uint32_t ttl = conclude(l, &resolved);
+        uint32_t ttl = resolver_conclude(l, &resolved);
 
         if (ttl > 0)
                 cache_keep(l->name, &resolved, ttl, loop_now());
@@ -195,7 +195,7 @@ static int ask_by_udp(struct lookup *l)
 }
 
 /* Sends the queries to the next server that accepts them. */
-static void ask(struct lookup *l)
+static void resolver_send_question(struct lookup *l)
 {
         for (; l->tries < TRIES_MAX; l->tries++) {
                 close_one(&l->udp);
@@ -206,13 +206,13 @@ static void ask(struct lookup *l)
                         return;
                 }
         }
-        finish(l);
+        resolver_finish(l);
 }
 
 static void ask_next(struct lookup *l)
 {
         l->tries++;
-        ask(l);
+        resolver_send_question(l);
 }
 
 /* Continues after a part was answered or has failed. */
@@ -221,10 +221,10 @@ static void proceed(struct lookup *l)
         const struct part *a = &l->parts[0], *b = &l->parts[1];
 
         if (a->done && b->done) {
-                finish(l);
+                resolver_finish(l);
         } else if ((a->done || a->failed) && (b->done || b->failed)) {
                 if (a->answer.n + b->answer.n > 0)
-                        finish(l);
+                        resolver_finish(l);
                 else
                         ask_next(l);
         } else if ((a->done && a->answer.n > 0) || (b->done && b->answer.n > 0)) {
@@ -240,7 +240,7 @@ static void on_timer(struct timer *timer)
         struct lookup *l = list_entry(timer, struct lookup, timer);
 
         if (l->parts[0].answer.n + l->parts[1].answer.n > 0)
-                finish(l);
+                resolver_finish(l);
         else
                 ask_next(l);
 }
@@ -276,7 +276,7 @@ static void ask_by_tcp(struct lookup *l, struct part *part)
 }
 
 /* Returns true if it was the reply to one of our queries.  Others are ignored. */
-static bool take(struct lookup *l, const uint8_t *message, size_t length, bool by_tcp)
+static bool resolver_take(struct lookup *l, const uint8_t *message, size_t length, bool by_tcp)
 {
         for (unsigned i = 0; i < 2; i++) {
                 struct part *part = &l->parts[i];
@@ -314,7 +314,7 @@ static void on_udp(struct source *source, uint32_t events)
                         return;
                 }
                 if (n <= DNS_MESSAGE_MAX)
-                        take(l, message, (size_t)n, false);
+                        resolver_take(l, message, (size_t)n, false);
         }
         proceed(l);
 }
@@ -338,7 +338,7 @@ static int read_by_tcp(struct lookup *l)
                 if (n < 2 || (size_t)n < 2 + length)
                         return 0;
                 sys_recv(l->tcp.fd, message, 2 + length, 0);
-                take(l, message + 2, length, true);
+                resolver_take(l, message + 2, length, true);
         }
         return 0;
 }
@@ -363,7 +363,7 @@ static void on_tcp(struct source *source, uint32_t events)
 
 /* ---- requests ---- */
 
-static struct lookup *find(const char *name)
+static struct lookup *resolver_find(const char *name)
 {
         list_each (at, &lookups, after) {
                 struct lookup *l = list_entry(at, struct lookup, entry);
@@ -398,12 +398,12 @@ int resolver_ask(const char *name, struct resolver_wait *wait, struct resolved *
 
         if (hosts_find(name, ret) || cache_find(name, loop_now(), ret))
                 return 1;
-        l = find(name);
+        l = resolver_find(name);
         if (l == NULL) {
                 l = lookup_new(name);
                 if (l == NULL)
                         return -EBUSY;
-                ask(l);
+                resolver_send_question(l);
                 if (list_empty(&l->entry)) { /* no server can be reached: already finished */
                         *ret = (struct resolved){.code = DNS_SERVFAIL};
                         return 1;

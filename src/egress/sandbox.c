@@ -17,11 +17,11 @@
 #define RETRY_US 100000    /* after descriptors ran out */
 #define SETTLE_WORKS 1024u /* work that arrived before EGRESS_COUNT */
 
-static const struct sandbox_ops *ops;
+static const struct egress_sandbox_ops *ops;
 static struct list buckets[BUCKETS];
 static unsigned n_sandboxes;
 
-void sandboxes_init(const struct sandbox_ops *given)
+void sandboxes_init(const struct egress_sandbox_ops *given)
 {
         ops = given;
         for (unsigned i = 0; i < BUCKETS; i++)
@@ -33,10 +33,10 @@ static struct list *bucket_of(uint64_t id)
         return &buckets[(id * 0x9e3779b97f4a7c15u >> 32) % BUCKETS];
 }
 
-struct sandbox *sandbox_find(uint64_t id)
+struct egress_sandbox *egress_sandbox_find(uint64_t id)
 {
         list_each (at, bucket_of(id), after) {
-                struct sandbox *s = list_entry(at, struct sandbox, others);
+                struct egress_sandbox *s = list_entry(at, struct egress_sandbox, others);
 
                 if (s->id == id)
                         return s;
@@ -47,7 +47,7 @@ struct sandbox *sandbox_find(uint64_t id)
 /* ---- incoming connections ---- */
 
 /* Call before anything is taken from the sockets. */
-static void mark_used(struct sandbox *s)
+static void mark_used(struct egress_sandbox *s)
 {
         if (!s->is_used)
                 sys_set_option(s->listener.fd, SOL_SOCKET, SO_PRIORITY, EGRESS_USED);
@@ -56,7 +56,7 @@ static void mark_used(struct sandbox *s)
 
 static bool run_accept(struct work *work)
 {
-        struct sandbox *s = list_entry(work, struct sandbox, accept);
+        struct egress_sandbox *s = list_entry(work, struct egress_sandbox, accept);
 
         for (unsigned i = 0; i < ACCEPT_MAX; i++) {
                 int fd = sys_accept(s->listener.fd);
@@ -75,7 +75,7 @@ static bool run_accept(struct work *work)
 
 static void on_listener(struct source *source, uint32_t events)
 {
-        struct sandbox *s = list_entry(source, struct sandbox, listener);
+        struct egress_sandbox *s = list_entry(source, struct egress_sandbox, listener);
 
         (void)events;
         mark_used(s);
@@ -84,19 +84,19 @@ static void on_listener(struct source *source, uint32_t events)
 
 static void on_retry(struct timer *timer)
 {
-        struct sandbox *s = list_entry(timer, struct sandbox, retry);
+        struct egress_sandbox *s = list_entry(timer, struct egress_sandbox, retry);
 
         work_queue(&s->lane, &s->accept);
 }
 
 static bool run_answer(struct work *work)
 {
-        return ops->answer(list_entry(work, struct sandbox, answer));
+        return ops->answer(list_entry(work, struct egress_sandbox, answer));
 }
 
 static void on_dns(struct source *source, uint32_t events)
 {
-        struct sandbox *s = list_entry(source, struct sandbox, dns);
+        struct egress_sandbox *s = list_entry(source, struct egress_sandbox, dns);
 
         (void)events;
         mark_used(s);
@@ -117,7 +117,7 @@ static bool is_socket(int fd, int type, bool listens, bool *ret_v6)
         return (domain == AF_INET || domain == AF_INET6) && is_type == type && is_listening == listens;
 }
 
-static int prepare(struct sandbox *s, int listener, int dns)
+static int egress_sandbox_prepare(struct egress_sandbox *s, int listener, int dns)
 {
         int r;
 
@@ -132,14 +132,14 @@ static int prepare(struct sandbox *s, int listener, int dns)
                          : sys_set_option(dns, IPPROTO_IP, IP_PKTINFO, 1);
 }
 
-int sandbox_attach(uint64_t id, struct policy *policy, int listener, int dns)
+int egress_sandbox_attach(uint64_t id, struct policy *policy, int listener, int dns)
 {
-        struct sandbox *s = NULL;
-        int r = sandbox_find(id) != NULL ? -EEXIST : n_sandboxes >= EGRESS_SANDBOXES_MAX ? -ENOSPC : 0;
+        struct egress_sandbox *s = NULL;
+        int r = egress_sandbox_find(id) != NULL ? -EEXIST : n_sandboxes >= EGRESS_SANDBOXES_MAX ? -ENOSPC : 0;
 
         if (r == 0) {
                 s = calloc(1, sizeof(*s));
-                r = s == NULL ? -ENOMEM : prepare(s, listener, dns);
+                r = s == NULL ? -ENOMEM : egress_sandbox_prepare(s, listener, dns);
         }
         if (r < 0) {
                 free(s);
@@ -169,11 +169,11 @@ int sandbox_attach(uint64_t id, struct policy *policy, int listener, int dns)
         if (s->dns.fd < 0)
                 sys_close(dns);
         if (r < 0)
-                sandbox_detach(s);
+                egress_sandbox_detach(s);
         return r;
 }
 
-void sandbox_detach(struct sandbox *s)
+void egress_sandbox_detach(struct egress_sandbox *s)
 {
         ops->close_connections(s);
         ops->drop_questions(s);
@@ -191,20 +191,20 @@ void sandbox_detach(struct sandbox *s)
         loop_free(&s->grave, s);
 }
 
-void sandbox_change(struct sandbox *s, struct policy *policy)
+void egress_sandbox_change(struct egress_sandbox *s, struct policy *policy)
 {
         policy_drop(s->policy);
         s->policy = policy;
         ops->check_connections(s);
 }
 
-void sandbox_begin(struct sandbox *s)
+void egress_sandbox_begin(struct egress_sandbox *s)
 {
         memset(&s->counted, 0, sizeof(s->counted));
         s->n_reported = 0;
 }
 
-void sandbox_settle(struct sandbox *s)
+void egress_sandbox_settle(struct egress_sandbox *s)
 {
         mark_used(s);
         work_queue(&s->lane, &s->accept);
@@ -215,7 +215,7 @@ void sandbox_settle(struct sandbox *s)
 
 /* ---- counters and refusals ---- */
 
-uint64_t sandbox_bytes_left(const struct sandbox *s)
+uint64_t egress_sandbox_bytes_left(const struct egress_sandbox *s)
 {
         uint64_t most = policy_bytes_max(s->policy), used = s->counted.bytes_sent + s->counted.bytes_received;
 
@@ -237,20 +237,20 @@ static void copy_printable(char *to, size_t size, const char *from)
         to[i] = '\0';
 }
 
-void sandbox_refused(struct sandbox *s, bool limit, const char *target, const char *detail)
+void egress_sandbox_refused(struct egress_sandbox *s, bool limit, const char *target, const char *detail)
 {
-        struct egress_refused reported = {.type = EGRESS_REFUSED, .limit = limit, .sandbox = s->id};
+        struct egress_refused refused = {.type = EGRESS_REFUSED, .limit = limit, .sandbox = s->id};
         uint64_t hash = HASH_BEGIN + limit;
 
         s->counted.refused++;
-        copy_printable(reported.target, sizeof(reported.target), target);
-        copy_printable(reported.detail, sizeof(reported.detail), detail);
-        hash = hash_text(hash_text(hash, reported.target), reported.detail);
+        copy_printable(refused.target, sizeof(refused.target), target);
+        copy_printable(refused.detail, sizeof(refused.detail), detail);
+        hash = hash_text(hash_text(hash, refused.target), refused.detail);
         for (unsigned i = 0; i < s->n_reported; i++)
                 if (s->reported[i] == hash)
                         return;
         if (s->n_reported == EGRESS_REPORTED_MAX)
                 return;
         s->reported[s->n_reported++] = hash;
-        ops->report(&reported, sizeof(reported));
+        ops->report(&refused, sizeof(refused));
 }

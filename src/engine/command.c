@@ -9,7 +9,7 @@
 
 #include "base/auto.h"
 #include "base/err.h"
-#include "engine/runtime.h"
+#include "base/runtime.h"
 #include "wire/egress.h"
 #include "wire/init.h"
 #include "wire/message.h"
@@ -50,7 +50,7 @@ void command_form_done(struct command_form *b)
         *b = (struct command_form){0};
 }
 
-static int add(struct command_form *b, const char *text, struct cella_err *err)
+static int command_add(struct command_form *b, const char *text, struct cella_err *err)
 {
         size_t n = strlen(text) + 1;
         if (b->len + n > INIT_REQUEST_MAX - sizeof b->head)
@@ -73,7 +73,7 @@ static int add_argument(struct command_form *b, const char *text, struct cella_e
 {
         if (++b->head.argc > INIT_STRINGS_MAX / 2)
                 return err_say(err, CELLA_TOO_LARGE, -E2BIG, "more than %u arguments", INIT_STRINGS_MAX / 2);
-        return add(b, text, err);
+        return command_add(b, text, err);
 }
 
 static bool names_variable(const char *pair)
@@ -98,7 +98,7 @@ static int add_variable(struct command_form *b, const char *pair, struct cella_e
                                "environment '%.60s' is not of the form NAME=VALUE", pair);
         if (++b->head.envc > INIT_STRINGS_MAX / 2)
                 return err_say(err, CELLA_TOO_LARGE, -E2BIG, "more than %u variables", INIT_STRINGS_MAX / 2);
-        return add(b, pair, err);
+        return command_add(b, pair, err);
 }
 
 static int add_unless_overridden(struct command_form *b, const char *const *pairs, const char *const *env,
@@ -120,21 +120,34 @@ void command_proxy(const char *const *env, const char *ret[COMMAND_PROXY_MAX + 1
         *ret = NULL;
 }
 
+static bool is_root(const struct command_place *place)
+{
+        return place->image && (place->user_root || place->image->uid == 0);
+}
+
 /* Programs write to HOME.  A host directory mounted as workspace must not get such files. */
 static const char *home_of(const struct command_place *place)
 {
-        if (place->image && (place->user_root || place->image->uid == 0))
-                return "HOME=/root";
-        return place->foreign_home ? "HOME=/tmp" : "HOME=/workspace";
+        return is_root(place) ? "HOME=/root" : place->foreign_home ? "HOME=/tmp" : "HOME=/workspace";
+}
+
+/* The home directory of root ends with the sandbox; packages of a user (pip install --user) shall stay.
+ * NULL: they are in HOME. */
+static const char *user_base_of(const struct command_place *place)
+{
+        return !is_root(place)       ? NULL
+               : place->foreign_home ? "PYTHONUSERBASE=/tmp/.local"
+                                     : "PYTHONUSERBASE=/workspace/.local";
 }
 
 /* Adds the variables of the image, and PATH, HOME and those for packages if the image does not set them. */
 static int add_image_environment(struct command_form *b, const struct command_place *place,
                                  const struct cella_command *command, struct cella_err *err)
 {
-        const char *always[2 + ARRAY_LEN(package_environment)] = {PATH_INSIDE, home_of(place)};
+        const char *always[3 + ARRAY_LEN(package_environment)] = {PATH_INSIDE, home_of(place)};
         int r = 0;
         memcpy(always + 2, package_environment, sizeof package_environment);
+        always[1 + ARRAY_LEN(package_environment)] = user_base_of(place); /* in place of the NULL */
         for (const char *const *e = always; *e && r == 0; e++)
                 if (!overridden(*e, place->image->env, false) && !overridden(*e, command->env, false))
                         r = add_variable(b, *e, err);
@@ -149,6 +162,8 @@ void command_home(const struct command_place *place, const char *ret[COMMAND_HOM
         const bool foreign = place->foreign_home;
         if (!place->image || !overridden("HOME=", place->image->env, false))
                 *ret++ = home_of(place);
+        if (is_root(place) && !overridden("PYTHONUSERBASE=", place->image->env, false))
+                *ret++ = user_base_of(place);
         if (!place->image) {
                 /* Programs of installed packages come last, so that none replaces one of the machine. */
                 *ret++ = foreign ? PATH_INSIDE ":/tmp/.local/bin" : PATH_INSIDE ":/workspace/.local/bin";
@@ -309,9 +324,9 @@ static int add_first_environment(struct command_form *b, const struct cella_comm
 
 static int add_first(struct command_form *b, struct cella_err *err)
 {
-        int r = b->compile.words[0] ? add(b, b->compile.cwd, err) : 0;
+        int r = b->compile.words[0] ? command_add(b, b->compile.cwd, err) : 0;
         for (const char *const *word = b->compile.words; *word && r == 0; word++, b->head.first_argc++)
-                r = add(b, *word, err);
+                r = command_add(b, *word, err);
         return r;
 }
 
@@ -323,10 +338,11 @@ static int add_check(struct command_form *b, struct cella_err *err)
         if (!runtime->version || runtime->program == runtime->plain || strchr(runtime->program, '/'))
                 return 0;
         b->head.check_argc = 2;
-        int r = add(b, runtime->version, err);
+        int r = command_add(b, runtime->version, err);
         if (r == 0)
-                r = add(b, runtime->plain, err);
-        return r < 0 ? r : add(b, runtime->version_option ? runtime->version_option : "--version", err);
+                r = command_add(b, runtime->plain, err);
+        return r < 0 ? r
+                     : command_add(b, runtime->version_option ? runtime->version_option : "--version", err);
 }
 
 static bool says_nothing(const struct cella_command *command)
@@ -355,7 +371,7 @@ static int add_arguments(struct command_form *b, const char *const *list, struct
 int command_fill(struct command_form *b, const struct command_place *place,
                  const struct cella_command *command, struct cella_err *err)
 {
-        int r = add(b, cwd_of(place->image, command), err);
+        int r = command_add(b, cwd_of(place->image, command), err);
         if (r == 0 && command->runtime)
                 r = add_runtime(b, place, command, err);
         if (r == 0 && says_nothing(command) && place->image) {
@@ -377,8 +393,8 @@ int command_fill(struct command_form *b, const struct command_place *place,
         return r < 0 ? r : add_check(b, err);
 }
 
-static int put_file(struct sandbox *sb, const char *name, const struct cella_command *command,
-                    struct cella_err *err)
+static int command_put_file(struct sandbox *sb, const char *name, const struct cella_command *command,
+                            struct cella_err *err)
 {
         struct init_put_file head = {.mode = 0644, .name_len = (uint32_t)strlen(name)};
         char *body = malloc(sizeof head + head.name_len);
@@ -425,7 +441,7 @@ int command_start(struct sandbox *sb, const struct image *image, const struct ce
         };
         int r = command_fill(&b, &place, command, err);
         if (r == 0 && b.file_name[0])
-                r = put_file(sb, b.file_name, command, err);
+                r = command_put_file(sb, b.file_name, command, err);
         if (r < 0)
                 return r;
         b.head.flags |= command->final && !command->list_files ? INIT_FINAL : INIT_ALONE;

@@ -1,7 +1,7 @@
 /* engine/compile.h -- the compiler's command line for code in a compiled language. */
 #pragma once
+#include "base/runtime.h"
 #include "cella.h"
-#include "engine/runtime.h"
 
 #define COMPILE_WORDS 24
 

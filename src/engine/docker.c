@@ -58,13 +58,13 @@ struct answer {
         int fd;
 };
 
-static int gone(struct cella_err *err)
+static int engine_docker_gone(struct cella_err *err)
 {
         err_say(err, CELLA_ENGINE_UNAVAILABLE, -EPIPE, "cella-docker has ended");
         return err_hint(err, "try again; its containers are removed when it starts the next time");
 }
 
-static int receive(int socket, struct answer *a)
+static int engine_docker_receive(int socket, struct answer *a)
 {
         union {
                 char space[CMSG_SPACE(sizeof(int))];
@@ -86,10 +86,10 @@ static int receive(int socket, struct answer *a)
         return 0;
 }
 
-static int post(struct remote *r, const void *packet, size_t len, struct cella_err *err)
+static int engine_docker_post(struct remote *r, const void *packet, size_t len, struct cella_err *err)
 {
         long n = sys_call6(SYS_sendto, r->process.socket, (long)packet, (long)len, MSG_NOSIGNAL, 0, 0);
-        return n < 0 ? gone(err) : 0;
+        return n < 0 ? engine_docker_gone(err) : 0;
 }
 
 /* Waits for the answer to the last request.  Also notes the death of the container. */
@@ -102,8 +102,8 @@ static int await(struct remote *r, int64_t patience_us, struct answer *a, struct
                 if (left <= 0 || sys_poll(&fd, 1, left) == 0)
                         return err_say(err, CELLA_ENGINE_UNAVAILABLE, -ETIMEDOUT,
                                        "the container engine did not answer in time");
-                if (receive(r->process.socket, a) < 0)
-                        return gone(err);
+                if (engine_docker_receive(r->process.socket, a) < 0)
+                        return engine_docker_gone(err);
                 if (a->number == 0 && a->type == KEEPER_DIED)
                         r->died = true;
                 else if (a->number == r->number)
@@ -114,7 +114,7 @@ static int await(struct remote *r, int64_t patience_us, struct answer *a, struct
                 return 0;
         sys_close(a->fd);
         if (a->len != sizeof a->failed)
-                return gone(err);
+                return engine_docker_gone(err);
         *err = a->failed.err;
         err->msg[sizeof err->msg - 1] = err->hint[sizeof err->hint - 1] = '\0';
         return err->num < 0 ? err->num : -EIO;
@@ -127,18 +127,18 @@ static int nonsense(struct cella_err *err)
 
 /* ---- operations of an existing sandbox ---- */
 
-static void tell(struct remote *r, enum keeper_request type)
+static void engine_docker_report(struct remote *r, enum keeper_request type)
 {
         struct cella_err ignored = {0};
         const struct keeper_about about = {.type = type, .number = ++r->number, .sandbox = r->handle};
-        post(r, &about, sizeof about, &ignored);
+        engine_docker_post(r, &about, sizeof about, &ignored);
 }
 
 static void remote_kill(void *context)
 {
         struct remote *r = context;
         if (!r->died)
-                tell(r, KEEPER_KILL);
+                engine_docker_report(r, KEEPER_KILL);
 }
 
 static void remote_reap(void *context)
@@ -150,8 +150,8 @@ static void remote_reap(void *context)
                 struct pollfd fd = {r->process.socket, POLLIN, 0};
                 struct answer *a = malloc(sizeof *a);
                 int64_t left = until - clock_us();
-                bool heard =
-                        a && left > 0 && sys_poll(&fd, 1, left) > 0 && receive(r->process.socket, a) == 0;
+                bool heard = a && left > 0 && sys_poll(&fd, 1, left) > 0 &&
+                             engine_docker_receive(r->process.socket, a) == 0;
                 if (heard && a->type == KEEPER_DIED)
                         r->died = true;
                 if (heard)
@@ -167,7 +167,7 @@ static bool remote_usage(void *context, struct cgroup_usage *ret)
         struct remote *r = context;
         struct cella_err ignored = {0};
         struct answer *a = malloc(sizeof *a);
-        tell(r, KEEPER_COUNT);
+        engine_docker_report(r, KEEPER_COUNT);
         bool counted = a && await(r, COUNT_PATIENCE_US, a, &ignored) == 0 && a->type == KEEPER_COUNTED &&
                        a->len == sizeof a->counted;
         if (counted)
@@ -213,7 +213,7 @@ int docker_home(const char *state, char *ret, size_t size, struct cella_err *err
 static int open_engine(struct remote *r, struct answer *a, struct cella_err *err)
 {
         const struct docker_open open = {.type = DOCKER_OPEN, .number = ++r->number};
-        int e = post(r, &open, sizeof open, err);
+        int e = engine_docker_post(r, &open, sizeof open, err);
         if (e == 0)
                 e = await(r, OPEN_PATIENCE_US, a, err);
         if (e < 0)
@@ -226,7 +226,7 @@ static int open_engine(struct remote *r, struct answer *a, struct cella_err *err
         return 0;
 }
 
-static int begin(struct remote **ret, struct answer *a, struct cella_err *err)
+static int engine_docker_begin(struct remote **ret, struct answer *a, struct cella_err *err)
 {
         char home[512];
         AUTO(remote_free) struct remote *r = calloc(1, sizeof *r);
@@ -249,7 +249,7 @@ int docker_find(struct docker_opened *ret, struct cella_err *err)
 {
         AUTO(remote_free) struct remote *r = NULL;
         struct answer *a = malloc(sizeof *a);
-        int e = a ? begin(&r, a, err) : err_set(err, CELLA_INTERNAL, -ENOMEM, "docker");
+        int e = a ? engine_docker_begin(&r, a, err) : err_set(err, CELLA_INTERNAL, -ENOMEM, "docker");
         if (e == 0)
                 *ret = a->opened;
         free(a);
@@ -305,7 +305,7 @@ static int ask_for_one(struct remote *r, const struct cella_options *o, const ch
         if (e == 0) {
                 make.mounts_len = (uint32_t)len;
                 memcpy(packet, &make, sizeof make);
-                e = post(r, packet, sizeof make + len, err);
+                e = engine_docker_post(r, packet, sizeof make + len, err);
         }
         free(packet);
         return e < 0 ? e : await(r, MAKE_PATIENCE_US, a, err);
@@ -331,8 +331,8 @@ static unsigned peer_uid(int control)
         return peer.uid;
 }
 
-static struct sandbox *wrap(struct remote *r, const struct cella_options *o, const char *id,
-                            const struct answer *a)
+static struct sandbox *engine_docker_wrap(struct remote *r, const struct cella_options *o, const char *id,
+                                          const struct answer *a)
 {
         const struct timeval patience = {.tv_sec = INIT_PATIENCE_S};
         struct sandbox *sb = calloc(1, sizeof *sb);
@@ -340,10 +340,10 @@ static struct sandbox *wrap(struct remote *r, const struct cella_options *o, con
                 return NULL;
         memcpy(sb->id, id, strlen(id) + 1);
         sb->limits = o->limits;
-        sb->walls = ~0u; /* until init reports those that stand */
+        sb->walls = ~WALLS_SEVERAL_USERS; /* until init reports those that stand */
         sb->missing = a->made.made.missing;
         sb->netns = NETNS_NONE;
-        sb->pidfd = sb->image = sb->user = sb->way_out[0] = sb->way_out[1] = -1;
+        sb->pidfd = sb->image = sb->user = sb->id_range = sb->way_out[0] = sb->way_out[1] = -1;
         sb->control = a->fd;
         sb->host_uid = peer_uid(a->fd);
         sb->host_workspace = o->workspace != NULL;
@@ -356,8 +356,8 @@ static struct sandbox *wrap(struct remote *r, const struct cella_options *o, con
         return sb;
 }
 
-static int make(const struct cella_options *o, struct answer *a, struct sandbox **ret,
-                struct image **ret_image, struct cella_err *err)
+static int engine_docker_make(const struct cella_options *o, struct answer *a, struct sandbox **ret,
+                              struct image **ret_image, struct cella_err *err)
 {
         AUTO(remote_free) struct remote *r = NULL;
         AUTO(image_free) struct image *image = NULL;
@@ -365,14 +365,14 @@ static int make(const struct cella_options *o, struct answer *a, struct sandbox 
         int e = id_make("sbx_", id);
         if (e < 0)
                 return err_set(err, CELLA_INTERNAL, e, "cannot make an id");
-        if ((e = begin(&r, a, err)) < 0 || !r || (e = ask_for_one(r, o, id, a, err)) < 0)
+        if ((e = engine_docker_begin(&r, a, err)) < 0 || !r || (e = ask_for_one(r, o, id, a, err)) < 0)
                 return e;
         AUTO(sys_close) int control = a->fd;
         if (a->type != DOCKER_MADE || control < 0)
                 return nonsense(err);
         if ((e = take_image(a, &image, err)) < 0)
                 return e;
-        struct sandbox *sb = wrap(r, o, id, a);
+        struct sandbox *sb = engine_docker_wrap(r, o, id, a);
         if (!sb)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "sandbox");
         (void)TAKE_FD(control); /* the sandbox now owns control and r */
@@ -393,7 +393,8 @@ int docker_sandbox_new(const struct cella_options *options, struct sandbox **ret
         if (e < 0)
                 return e;
         struct answer *a = malloc(sizeof *a);
-        e = a ? make(options, a, ret, ret_image, err) : err_set(err, CELLA_INTERNAL, -ENOMEM, "sandbox");
+        e = a ? engine_docker_make(options, a, ret, ret_image, err)
+              : err_set(err, CELLA_INTERNAL, -ENOMEM, "sandbox");
         free(a);
         return e;
 }

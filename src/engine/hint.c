@@ -4,7 +4,10 @@
 #include <string.h>
 
 #include "base/auto.h"
+#include "base/err.h"
 #include "base/limits.h"
+#include "base/runtime.h"
+#include "image/store/store.h"
 
 /* The name of the limit that a status is about; NULL: none. */
 static const char *limit_of_status(const struct verdict_facts *facts, enum cella_status status)
@@ -96,4 +99,96 @@ void hint_set(const struct verdict_facts *facts, const struct cella_limits *limi
                 hint_of_limit(name, limits, r);
         else
                 hint_of_refusal(r);
+}
+
+/* ---- a missing module: the code decides what it prints, so only a name of this table is read ---- */
+
+/* The modules of the recipe `data` (cli/image/recipe.c). */
+static const char *const modules[] = {"requests", "pandas", "numpy", "matplotlib"};
+
+/* Returns the last module that the text says is missing, if it is in the table. */
+static const char *find_missing(const char *text, size_t len)
+{
+        static const char error[] = "ModuleNotFoundError", missing[] = "No module named '";
+        const char *name = NULL, *end = text + len;
+        if (!memmem(text, len, error, sizeof error - 1))
+                return NULL;
+        for (const char *at = text; (at = memmem(at, (size_t)(end - at), missing, sizeof missing - 1));)
+                name = at += sizeof missing - 1;
+        for (size_t i = 0; name && i < ARRAY_LEN(modules); i++) {
+                const size_t n = strlen(modules[i]);
+                if ((size_t)(end - name) > n && !memcmp(name, modules[i], n) &&
+                    (name[n] == '\'' || name[n] == '.'))
+                        return modules[i];
+        }
+        return NULL;
+}
+
+void hint_of_module(const char *error, size_t len, struct cella_result *r)
+{
+        const char *module = NULL;
+        const size_t skipped = len > HINT_ERROR_END ? len - HINT_ERROR_END : 0;
+        if (error && !r->hint[0] && r->status == CELLA_EXITED && r->exit_code == 1)
+                module = find_missing(error + skipped, len - skipped);
+        if (module)
+                snprintf(r->hint, sizeof r->hint,
+                         "%s is not installed: 'cella image bootstrap data' makes the image \"data\", which "
+                         "has it (--image data); in a session with a network, 'pip install %s' installs it",
+                         module, module);
+}
+
+/* ---- a missing runtime ---- */
+
+/* Finds the newest image of the store that has the runtime.  Returns false if there is none. */
+static bool find_image(const char *store, const char *name, char *ret, size_t size)
+{
+        struct image **images = NULL;
+        struct cella_err ignored;
+        size_t n = 0;
+        bool found = false;
+        if (image_list(store, &images, &n, &ignored) < 0)
+                return false;
+        for (size_t i = 0; i < n && !found; i++)
+                if (images[i]->names[0] && image_runtime(images[i], name)) {
+                        snprintf(ret, size, "%.100s", image_name_short(images[i]->names[0]));
+                        found = true;
+                }
+        image_list_free(images, n);
+        return found;
+}
+
+static void name_image(const struct runtime *runtime, char *ret, size_t size)
+{
+        bool versions = runtime->version && !(runtime->compile && runtime->compile->standard);
+        const char *place = strstr(runtime->image, "%s");
+        snprintf(ret, size, "%.*s%.20s%s", (int)(place - runtime->image), runtime->image,
+                 versions ? runtime->version : runtime->usual, place + 2);
+}
+
+void hint_of_runtime(const char *store, const char *name, bool host, struct cella_err *err)
+{
+        struct runtime runtime;
+        char image[128];
+        if (runtime_find(name, &runtime) < 0)
+                return;
+        if (store && find_image(store, name, image, sizeof image)) {
+                err_hint(err, "use image \"%s\", or set runtimes.%.20s.image to it", image, name);
+                return;
+        }
+        if (!runtime.image) {
+                err_hint(err,
+                         host ? "apt-get install %s, or use an image that has it"
+                              : "use an image that has %s",
+                         runtime.package);
+                return;
+        }
+        name_image(&runtime, image, sizeof image);
+        if (!host)
+                err_hint(err, "cella image pull %s, and use that image", image);
+        else if (runtime.version)
+                err_hint(err, "cella image pull %s, and use that image; or apt-get install %s", image,
+                         runtime.package);
+        else
+                err_hint(err, "apt-get install %s; or cella image pull %s, and use that image",
+                         runtime.package, image);
 }

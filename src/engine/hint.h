@@ -12,3 +12,7 @@ void hint_set(const struct verdict_facts *facts, const struct cella_limits *limi
  * ModuleNotFoundError for a module of the image recipe `data`: sets result->hint, which names the recipe. */
 #define HINT_ERROR_END 1024 /* bytes at the end of the error that are read */
 void hint_of_module(const char *error, size_t len, struct cella_result *result);
+
+/* Replaces the hint in *err for a missing runtime: an image of the store (NULL: no store), an image to pull,
+ * or a package if the host lacks it. */
+void hint_of_runtime(const char *store, const char *name, bool host, struct cella_err *err);

@@ -23,7 +23,7 @@ struct cella_sandbox {
 };
 
 /* The caller may pass NULL as err; internal functions need a valid pointer. */
-static struct cella_err *place(struct cella_err *err, struct cella_err *spare)
+static struct cella_err *native_place(struct cella_err *err, struct cella_err *spare)
 {
         struct cella_err *e = err ? err : spare;
         memset(e, 0, sizeof *e);
@@ -49,8 +49,8 @@ static int open_image(const char *name, struct cella_sandbox *s, struct sandbox_
         return r < 0 ? r : 0;
 }
 
-static int make(const struct cella_options *options, uint32_t walls_down, struct cella_sandbox *s,
-                struct cella_err *err)
+static int native_make(const struct cella_options *options, uint32_t walls_down, struct cella_sandbox *s,
+                       struct cella_err *err)
 {
         char path[IMAGE_ROOT_PATH];
         struct sandbox_image image = {.fd = -1};
@@ -77,11 +77,11 @@ int testing_sandbox_new(const struct cella_options *options, uint32_t walls_down
                         struct cella_err *err)
 {
         struct cella_err spare;
-        err = place(err, &spare);
+        err = native_place(err, &spare);
         struct cella_sandbox *s = calloc(1, sizeof *s);
         if (!s)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "sandbox");
-        int r = make(options, walls_down, s, err);
+        int r = native_make(options, walls_down, s, err);
         if (r < 0) {
                 outlet_free(s->outlet);
                 image_free(s->image);
@@ -125,7 +125,7 @@ int cella_run(struct cella_sandbox *sandbox, const struct cella_command *command
               struct cella_err *err)
 {
         struct cella_err spare;
-        err = place(err, &spare);
+        err = native_place(err, &spare);
         if (sandbox_has_ended(sandbox->keeper))
                 return err_say(err, CELLA_NOT_FOUND, -ESRCH, "the sandbox has ended");
         return run_command(sandbox->keeper, sandbox->outlet, sandbox->image, command, ret, err);

@@ -52,7 +52,7 @@ static int check_list(enum policy_list list, const char *name, const char *const
                                        : 0;
 }
 
-static int check(const struct cella_network *n, size_t *bytes, struct cella_err *err)
+static int outlet_check_options(const struct cella_network *n, size_t *bytes, struct cella_err *err)
 {
         int r;
         if ((unsigned)n->tier > CELLA_ELEVATED)
@@ -70,13 +70,7 @@ static int check(const struct cella_network *n, size_t *bytes, struct cella_err 
                        : 0;
 }
 
-int outlet_check(const struct cella_network *n, struct cella_err *err)
-{
-        size_t bytes = 0;
-        return check(n, &bytes, err);
-}
-
-static char *put_list(char *to, const char *const *patterns, uint32_t *ret_n)
+static char *outlet_put_list(char *to, const char *const *patterns, uint32_t *ret_n)
 {
         for (*ret_n = 0; patterns && patterns[*ret_n]; ++*ret_n)
                 to = stpcpy(to, patterns[*ret_n]) + 1;
@@ -87,7 +81,7 @@ static char *put_list(char *to, const char *const *patterns, uint32_t *ret_n)
 static int make_policy(struct outlet *o, const struct cella_network *n, struct cella_err *err)
 {
         size_t bytes = 0;
-        int r = check(n, &bytes, err);
+        int r = outlet_check_options(n, &bytes, err);
         if (r < 0)
                 return r;
         struct egress_attach *a = o->policy = calloc(1, sizeof *a + bytes);
@@ -102,12 +96,12 @@ static int make_policy(struct outlet *o, const struct cella_network *n, struct c
                 .idle_ms = IDLE_MS,
                 .bytes_max = BYTES_MAX,
         };
-        char *at = put_list((char *)(a + 1), n->allowed, &a->n_allowed[0]);
+        char *at = outlet_put_list((char *)(a + 1), n->allowed, &a->n_allowed[0]);
         if (n->tier == CELLA_ELEVATED)
                 a->n_allowed[0] = EGRESS_ANY;
         a->n_allowed[1] = EGRESS_ANY;
-        at = put_list(at, n->blocked, &a->n_blocked);
-        put_list(at, n->allowed_private, &a->n_private);
+        at = outlet_put_list(at, n->blocked, &a->n_blocked);
+        outlet_put_list(at, n->allowed_private, &a->n_private);
         return 0;
 }
 
@@ -143,7 +137,7 @@ struct outlet *outlet_free(struct outlet *o)
 }
 
 /* The process reads its socket at once, so a full socket means that it is faulty. */
-static int post(struct outlet *o, const void *data, size_t len, const int *fds, unsigned n_fds)
+static int outlet_post(struct outlet *o, const void *data, size_t len, const int *fds, unsigned n_fds)
 {
         long n = sys_rights_send(o->process.socket, data, len, fds, n_fds, MSG_DONTWAIT);
         return n < 0 ? (int)n : 0;
@@ -152,7 +146,7 @@ static int post(struct outlet *o, const void *data, size_t len, const int *fds, 
 static int post_about(struct outlet *o, enum egress_request type, uint32_t number)
 {
         const struct egress_about about = {.type = type, .number = number, .sandbox = THE_SANDBOX};
-        return post(o, &about, sizeof about, NULL, 0);
+        return outlet_post(o, &about, sizeof about, NULL, 0);
 }
 
 int outlet_attach(struct outlet *o, const int way_out[2], struct cella_err *err)
@@ -163,10 +157,10 @@ int outlet_attach(struct outlet *o, const int way_out[2], struct cella_err *err)
         char *config = malloc(EGRESS_CONFIG_BYTES);
         if (!config)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "network");
-        r = post(o, config, egress_config_fill(config), NULL, 0);
+        r = outlet_post(o, config, egress_config_fill(config), NULL, 0);
         free(config);
         if (r == 0)
-                r = post(o, o->policy, o->policy_len, way_out, 2);
+                r = outlet_post(o, o->policy, o->policy_len, way_out, 2);
         return r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot talk to the egress process") : 0;
 }
 
@@ -184,7 +178,7 @@ int outlet_fd(const struct outlet *o)
 }
 
 /* From now on the code has no network: its listeners were closed with the process. */
-static void lose(struct outlet *o, const char *why)
+static void outlet_lose(struct outlet *o, const char *why)
 {
         struct violation v;
         violation_set(&v, VIOLATION_NETWORK, "network", sizeof "network", why, strlen(why));
@@ -215,7 +209,7 @@ static bool take_packet(struct outlet *o, const char *data, size_t len)
         return false; /* also EGRESS_FAILED: there is no other sandbox */
 }
 
-void outlet_hear(struct outlet *o)
+void outlet_receive(struct outlet *o)
 {
         char data[sizeof(struct egress_refused) + 1];
         while (o->process.socket >= 0) {
@@ -224,9 +218,9 @@ void outlet_hear(struct outlet *o)
                 if (n == -EAGAIN || n == -EINTR)
                         return;
                 if (n <= 0)
-                        lose(o, "closed: the egress process has ended");
+                        outlet_lose(o, "closed: the egress process has ended");
                 else if (!take_packet(o, data, (size_t)n))
-                        lose(o, "closed: the egress process cannot serve it");
+                        outlet_lose(o, "closed: the egress process cannot serve it");
         }
 }
 
@@ -241,7 +235,7 @@ bool outlet_count(struct outlet *o, struct cella_network_usage *ret)
                 int64_t left = until - clock_us();
                 if (left <= 0 || sys_poll(&fd, 1, left) == 0)
                         return false;
-                outlet_hear(o);
+                outlet_receive(o);
         }
         if (!o->answered)
                 return false;

@@ -12,9 +12,6 @@
 
 struct outlet;
 
-/* Checks the network options. */
-int outlet_check(const struct cella_network *network, struct cella_err *err);
-
 /* Checks the options and starts the process. */
 int outlet_new(const struct cella_network *network, struct outlet **ret, struct cella_err *err);
 /* Starts to close all connections; outlet_free() waits for the end of the process. */
@@ -25,7 +22,7 @@ DEFINE_AUTO(struct outlet *, outlet_free)
 /* Passes the sandbox's sockets (INIT_NETWORK) to the process; borrows the descriptors. */
 int outlet_attach(struct outlet *outlet, const int way_out[2], struct cella_err *err);
 
-/* Resets the counters.  From now on outlet_hear() and outlet_count() report refused connections to
+/* Resets the counters.  From now on outlet_receive() and outlet_count() report refused connections to
  * `on_report`. */
 void outlet_begin(struct outlet *outlet, void (*on_report)(void *context, const struct violation *violation),
                   void *context);
@@ -34,7 +31,7 @@ void outlet_begin(struct outlet *outlet, void (*on_report)(void *context, const 
 int outlet_fd(const struct outlet *outlet);
 
 /* Reads the messages of the process. */
-void outlet_hear(struct outlet *outlet);
+void outlet_receive(struct outlet *outlet);
 
 /* Gets the usage since outlet_begin(), after all refusals until now were reported.  Returns false if
  * unknown. */

@@ -105,7 +105,7 @@ static void write_some(struct pump_out *p)
 }
 
 /* Adds n new bytes in the buffer to the end of the stream that is remembered. */
-static void remember(struct pump_out *p, size_t n)
+static void pump_remember(struct pump_out *p, size_t n)
 {
         const size_t added = n < sizeof p->last ? n : sizeof p->last, room = sizeof p->last - added,
                      kept = p->last_len < room ? p->last_len : room;
@@ -115,11 +115,11 @@ static void remember(struct pump_out *p, size_t n)
 }
 
 /* Decides what to do with n new bytes in the buffer. */
-static void take(struct pump_out *p, size_t n)
+static void pump_take(struct pump_out *p, size_t n)
 {
         uint64_t before = p->total;
         if (p->stream == CELLA_STDERR)
-                remember(p, n);
+                pump_remember(p, n);
         p->total += n;
         if (p->to >= 0) {
                 size_t live = before >= p->live_max ? 0 : p->live_max - (size_t)before;
@@ -149,7 +149,7 @@ static bool read_some(struct pump_out *p)
                 p->from = -1;
                 return true;
         }
-        take(p, (size_t)n);
+        pump_take(p, (size_t)n);
         return false;
 }
 

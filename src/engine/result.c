@@ -4,9 +4,9 @@
 
 #include "base/auto.h"
 #include "base/limits.h"
-#include "jail/walls.h"
+#include "jail/spec.h"
 
-static void list(struct json *j, const char *key, const char *const *words, size_t n)
+static void engine_result_list(struct json *j, const char *key, const char *const *words, size_t n)
 {
         json_put_open(j, key, '[');
         for (size_t i = 0; i < n; i++)
@@ -118,8 +118,10 @@ static void isolation(struct json *j, const struct result_about *about)
         const struct cella_isolation *i = about->isolation;
         json_put_open(j, "isolation", '{');
         json_put_string(j, "engine", about->host ? "host" : i->engine ? i->engine : "native");
-        list(j, "layers", i->layers, i->n_layers);
-        list(j, "missing", i->missing, i->n_missing);
+        engine_result_list(j, "layers", i->layers, i->n_layers);
+        engine_result_list(j, "missing", i->missing, i->n_missing);
+        if (i->users > 1)
+                json_put_number(j, "users", i->users);
         if (about->reason)
                 json_put_string(j, "reason", about->reason);
         json_put_close(j, '}');
@@ -178,6 +180,7 @@ void isolation_fill(uint32_t walls, uint32_t missing, struct cella_isolation *re
                 else
                         ret->missing[ret->n_missing++] = layers[i].name;
         }
+        ret->users = walls & WALLS_SEVERAL_USERS ? JAIL_IDS : 1;
         const struct limit *l;
         for (; (l = limit_of_bits(missing)); missing &= ~l->bit)
                 ret->missing[ret->n_missing++] = l->missing;

@@ -63,7 +63,7 @@ static void run_free(struct run *r)
 DEFINE_AUTO(struct run *, run_free)
 
 /* Makes the pipes and starts the command. */
-static int start(struct run *r, struct cella_err *err)
+static int run_start(struct run *r, struct cella_err *err)
 {
         int in[2] = {-1, -1}, out[2] = {-1, -1}, errors[2] = {-1, -1};
         int e;
@@ -90,7 +90,7 @@ static int start(struct run *r, struct cella_err *err)
         return e;
 }
 
-static void note(void *context, const struct violation *violation)
+static void run_note(void *context, const struct violation *violation)
 {
         struct run *r = context;
         violations_add(&r->violations, violation);
@@ -106,7 +106,7 @@ static int open_network(struct run *r, struct cella_err *err)
         sys_close(TAKE_FD(way_out[0]));
         sys_close(TAKE_FD(way_out[1]));
         if (e == 0)
-                outlet_begin(r->outlet, note, r);
+                outlet_begin(r->outlet, run_note, r);
         return e;
 }
 
@@ -122,7 +122,7 @@ static void start_clocks(struct run *r, int64_t sent)
                                (sb->cgroup || sb->remote ? DEADLINE_COUNTS_CPU : 0));
 }
 
-static void end(struct run *r, enum ending ending)
+static void run_cut_off(struct run *r, enum ending ending)
 {
         verdict_end(&r->facts, ending);
         sandbox_cut_off(r->sandbox);
@@ -153,16 +153,16 @@ static void due(struct run *r, int timer, int64_t now)
                 time_is_up(r, now);
                 break;
         case DEADLINE_KILL:
-                end(r, END_TIMEOUT);
+                run_cut_off(r, END_TIMEOUT);
                 break;
         case DEADLINE_THROTTLE:
                 if (cgroup_throttle(r->sandbox->cgroup, r->sandbox->limits.cpus_milli) < 0)
-                        end(r, END_CPU); /* the limit could not be set, so the code must not go on */
+                        run_cut_off(r, END_CPU); /* the limit could not be set, so the code must not go on */
                 break;
         case DEADLINE_CPU:
                 if (deadline_cpu_used(&r->deadlines, now,
                                       verdict_cpu_since(cpu_used(r->sandbox), r->cpu_before_us)))
-                        end(r, END_CPU);
+                        run_cut_off(r, END_CPU);
                 break;
         }
 }
@@ -175,9 +175,9 @@ static void check_limits(struct run *r, int64_t now)
         for (int i = 0; i < 2; i++) {
                 if (verdict_output_ends(&r->sandbox->limits, r->command->kill_on_output_limit,
                                         r->out[i].total))
-                        end(r, END_OUTPUT);
+                        run_cut_off(r, END_OUTPUT);
                 if (r->out[i].broken)
-                        end(r, END_CANCELLED);
+                        run_cut_off(r, END_CANCELLED);
         }
 }
 
@@ -188,7 +188,7 @@ static int64_t time_left(const struct run *r, int64_t now)
         return next == DEADLINE_NEVER ? -1 : next > now ? next - now : 0;
 }
 
-static void hear_init(struct run *r)
+static void receive_init(struct run *r)
 {
         struct message m;
         char data[INIT_REPLY_MAX];
@@ -212,19 +212,19 @@ static void hear_init(struct run *r)
                 memcpy(&refused, data, sizeof refused);
                 violation_set(&v, VIOLATION_SYSCALL, refused.target, sizeof refused.target, refused.detail,
                               sizeof refused.detail);
-                note(r, &v);
+                run_note(r, &v);
         } else if (m.type == INIT_UNREACHED && m.len == 0) {
                 struct violation v;
                 violation_of_no_network(&v);
                 if (!r->outlet)
-                        note(r, &v);
+                        run_note(r, &v);
         } else {
                 /* init sends nothing else now: the sender is not our init. */
-                end(r, END_BY_ITSELF);
+                run_cut_off(r, END_BY_ITSELF);
         }
 }
 
-static void loop(struct run *r)
+static void run_loop(struct run *r)
 {
         while (!r->over) {
                 struct pollfd fds[N_EVENTS] = {
@@ -245,12 +245,12 @@ static void loop(struct run *r)
                         if (fds[ON_STDIN].revents)
                                 pump_in_move(&r->in);
                         if (fds[ON_CONTROL].revents)
-                                hear_init(r);
+                                receive_init(r);
                         if (fds[ON_NETWORK].revents)
-                                outlet_hear(r->outlet);
+                                outlet_receive(r->outlet);
                         /* Code that ended by itself was not cancelled. */
                         if (fds[ON_CANCEL].revents && !r->over)
-                                end(r, END_CANCELLED);
+                                run_cut_off(r, END_CANCELLED);
                 }
                 if (!r->over)
                         check_limits(r, clock_us());
@@ -266,7 +266,7 @@ static bool wait_for_reader(const struct run *r, const struct pump_out *p, int64
 }
 
 /* All processes are dead.  The reader may take the rest until the time of the kill. */
-static void flush(struct run *r)
+static void run_flush(struct run *r)
 {
         const struct cella_limits *l = &r->sandbox->limits;
         int64_t until = r->started + (int64_t)(l->timeout_ms + l->grace_ms) * 1000;
@@ -295,7 +295,7 @@ static int fill_violations(struct run *r, struct cella_result *result)
         result->has_network = r->outlet != NULL;
         result->network_known = r->outlet && outlet_count(r->outlet, &result->network);
         for (unsigned i = 0; i < n; i++)
-                note(r, &limits[i]);
+                run_note(r, &limits[i]);
         return violations_take(&r->violations, result);
 }
 
@@ -340,13 +340,13 @@ static void release_sigpipe(const sigset_t *old)
         pthread_sigmask(SIG_SETMASK, old, NULL);
 }
 
-static int run(struct run *r, struct cella_result *result, struct cella_err *err)
+static int run_to_end(struct run *r, struct cella_result *result, struct cella_err *err)
 {
         struct timespec since;
         clock_gettime(CLOCK_REALTIME_COARSE, &since); /* the clock of file timestamps */
         r->cpu_before_us = r->sandbox->used ? cpu_used(r->sandbox) : 0;
         const int64_t sent = clock_us();
-        int e = start(r, err);
+        int e = run_start(r, err);
         if (e == 0)
                 e = sandbox_wait_ready(r->sandbox, err);
         if (e == 0)
@@ -358,13 +358,13 @@ static int run(struct run *r, struct cella_result *result, struct cella_err *err
         start_clocks(r, sent);
         if (r->sandbox->cgroup)
                 cgroup_sweep(r->sandbox->cgroup); /* the command is starting meanwhile */
-        loop(r);
+        run_loop(r);
         if (r->failure)
                 return command_explain(r->image, r->command, r->failure, err);
         if (!r->facts.reported)
                 sandbox_reap(r->sandbox); /* its counters are final then */
         r->ended = clock_us();
-        flush(r);
+        run_flush(r);
         e = fill_result(r, result, err);
         if (e == 0 && r->command->list_files && r->facts.reported)
                 e = files_list(r->sandbox, &since, result, err);
@@ -388,7 +388,7 @@ int run_command(struct sandbox *sandbox, struct outlet *outlet, const struct ima
         r->over = false;
         r->failure = 0;
         hold_sigpipe(&signals);
-        int e = run(r, &result, err);
+        int e = run_to_end(r, &result, err);
         release_sigpipe(&signals);
         sandbox->used = true;
         if (e < 0) {

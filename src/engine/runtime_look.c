@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/auto.h"
-#include "engine/runtime.h"
+#include "base/runtime.h"
 
 /* The directories of the default PATH with programs for all users, in order. */
 static const char *const places[] = {"/usr/local/bin", "/usr/bin", "/bin"};
@@ -17,14 +17,13 @@ static const char *const places[] = {"/usr/local/bin", "/usr/bin", "/bin"};
 /* Returns the runtime name of a program file; NULL: none. */
 static const char *name_of(const char *file)
 {
-        struct runtime runtime;
         for (size_t i = 0; i < runtimes_len; i++)
                 if (!strcmp(runtimes[i].program, file) && strcmp(runtimes[i].name, "python") != 0)
                         return runtimes[i].name;
-        return runtime_find(file, &runtime) == 0 && !strcmp(runtime.program, file) ? file : NULL;
+        return runtime_is_program(file) ? file : NULL;
 }
 
-static bool has(const struct runtime_found *list, size_t n, const char *name)
+static bool runtime_look_has(const struct runtime_found *list, size_t n, const char *name)
 {
         for (size_t i = 0; i < n; i++)
                 if (!strcmp(list[i].name, name))
@@ -38,7 +37,8 @@ static size_t look_in(const char *place, struct runtime_found *list, size_t n)
         DIR *dir = opendir(place);
         while (dir && n < RUNTIMES_FOUND_MAX && (e = readdir(dir))) {
                 const char *name = strlen(e->d_name) < sizeof list->name ? name_of(e->d_name) : NULL;
-                if (!name || has(list, n, name) || faccessat(dirfd(dir), e->d_name, X_OK, AT_EACCESS) < 0)
+                if (!name || runtime_look_has(list, n, name) ||
+                    faccessat(dirfd(dir), e->d_name, X_OK, AT_EACCESS) < 0)
                         continue;
                 snprintf(list[n].name, sizeof list[n].name, "%s", name);
                 snprintf(list[n].program, sizeof list[n].program, "%s/%s", place, e->d_name);
@@ -49,7 +49,7 @@ static size_t look_in(const char *place, struct runtime_found *list, size_t n)
         return n;
 }
 
-static int compare(const void *a, const void *b)
+static int runtime_look_compare(const void *a, const void *b)
 {
         return strcmp(((const struct runtime_found *)a)->name, ((const struct runtime_found *)b)->name);
 }
@@ -59,7 +59,7 @@ size_t runtime_look(struct runtime_found ret[RUNTIMES_FOUND_MAX])
         size_t n = 0;
         for (size_t i = 0; i < ARRAY_LEN(places); i++)
                 n = look_in(places[i], ret, n);
-        qsort(ret, n, sizeof *ret, compare);
+        qsort(ret, n, sizeof *ret, runtime_look_compare);
         return n;
 }
 

@@ -9,7 +9,7 @@
 const char *const violation_words[] = {
         [VIOLATION_NETWORK] = "network", [VIOLATION_LIMIT] = "limit", [VIOLATION_SYSCALL] = "syscall"};
 
-static void copy(char *to, size_t to_size, const char *from, size_t size)
+static void engine_violation_copy(char *to, size_t to_size, const char *from, size_t size)
 {
         size_t n = strnlen(from, size < to_size - 1 ? size : to_size - 1);
         for (size_t i = 0; i < n; i++)
@@ -21,8 +21,8 @@ void violation_set(struct violation *ret, enum violation_kind kind, const char *
                    const char *detail, size_t detail_size)
 {
         ret->kind = kind;
-        copy(ret->target, sizeof ret->target, target, target_size);
-        copy(ret->detail, sizeof ret->detail, detail, detail_size);
+        engine_violation_copy(ret->target, sizeof ret->target, target, target_size);
+        engine_violation_copy(ret->detail, sizeof ret->detail, detail, detail_size);
 }
 
 bool violation_same(const struct violation *a, const struct violation *b)

@@ -133,7 +133,7 @@ int auth_check(struct api *api, const struct http_request *request, bool open, s
                 return -EACCES;
         if (secret) {
                 if (state_key_find(api->core->state, secret, &key) < 0)
-                        return err_say(err, CELLA_UNAUTHORIZED, -EACCES, "this key is not known");
+                        return err_say(err, CELLA_UNAUTHORIZED, -EACCES, "unknown key");
                 caller_from_key(key, ret);
                 json_decref(key);
                 return 0;
@@ -153,8 +153,8 @@ int auth_check(struct api *api, const struct http_request *request, bool open, s
                 err_say(err, CELLA_UNAUTHORIZED, -EACCES, "uid %u may not use this socket without a key",
                         (unsigned)peer->uid);
         else
-                err_say(err, CELLA_UNAUTHORIZED, -EACCES, "a key is needed");
-        return err_hint(err, "Authorization: Bearer KEY; cella key add NAME makes one");
+                err_say(err, CELLA_UNAUTHORIZED, -EACCES, "an API key is required");
+        return err_hint(err, "send the header Authorization: Bearer KEY; 'cella key add NAME' creates a key");
 }
 
 bool auth_may_stay(const struct core *core, const struct caller *caller, bool local)

@@ -16,7 +16,7 @@ static const struct {
 
 static void start_next(struct api *api);
 
-static void work(uv_work_t *w)
+static void log_queue_work(uv_work_t *w)
 {
         struct log_job *job = w->data;
         job->look(job);
@@ -41,7 +41,7 @@ static void start_next(struct api *api)
         job->begun = api->log_busy = true;
         job->work.data = job;
         api->queries++;
-        int r = uv_queue_work(api->core->loop, &job->work, work, on_worked);
+        int r = uv_queue_work(api->core->loop, &job->work, log_queue_work, on_worked);
         if (r < 0)
                 on_worked(&job->work, r);
 }
@@ -65,7 +65,7 @@ static int check_number(const struct api *api, const struct log_job *job, struct
 }
 
 /* Inserts the job behind the last job of its kind. */
-static void enter(struct api *api, struct log_job *job)
+static void log_queue_enter(struct api *api, struct log_job *job)
 {
         struct list *before = &api->log_jobs;
         if (job->quick)
@@ -81,7 +81,7 @@ int log_queue_add(struct api *api, struct log_job *job, struct cella_err *err)
         if (r < 0)
                 return r;
         job->api = api;
-        enter(api, job);
+        log_queue_enter(api, job);
         start_next(api);
         return 0;
 }
@@ -89,7 +89,7 @@ int log_queue_add(struct api *api, struct log_job *job, struct cella_err *err)
 void log_queue_again(struct log_job *job)
 {
         job->begun = false;
-        enter(job->api, job);
+        log_queue_enter(job->api, job);
         start_next(job->api);
 }
 

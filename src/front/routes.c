@@ -148,10 +148,10 @@ const struct api_route api_routes[] = {
          "creates or changes a secret", NULL, "its name"},
         {HTTP_DELETE, SECRET, MAY_SECRETS, 0, 0, NULL, rest_secret_remove, "removes a secret", NULL,
          "nothing"},
-        {HTTP_GET, "/v1/keys", MAY_SETTINGS, 0, 0, NULL, rest_key_list, "the keys, without their secrets",
+        {HTTP_GET, "/v1/keys", MAY_SETTINGS, 0, 0, NULL, rest_key_list, "the keys, without their values",
          NULL, "keys"},
         {HTTP_POST, "/v1/keys", MAY_SETTINGS, 0, 65536, key_fields, rest_key_add, "creates a key", NULL,
-         "key, with its secret"},
+         "key, with its value"},
         {HTTP_DELETE, "/v1/keys/{id}", MAY_SETTINGS, 0, 0, NULL, rest_key_remove, "removes a key", NULL,
          "nothing"},
 };

@@ -37,7 +37,7 @@ void sse_event(struct sse *sse, const char *name, json_t *data)
         json_decref(data);
 }
 
-static void put(struct sse *sse, enum cella_stream stream, const char *data, size_t len)
+static void front_sse_put(struct sse *sse, enum cella_stream stream, const char *data, size_t len)
 {
         static const char *const names[] = {[CELLA_STDOUT] = "stdout", [CELLA_STDERR] = "stderr"};
         char *text = NULL;
@@ -74,7 +74,7 @@ void sse_output(struct sse *sse, enum cella_stream stream, const char *data, siz
         size_t carried = sse->carried[stream];
         char *joined = NULL;
         if (sse->base64) {
-                put(sse, stream, data, len);
+                front_sse_put(sse, stream, data, len);
                 return;
         }
         if (carried > 0 && (joined = malloc(carried + len))) {
@@ -87,7 +87,7 @@ void sse_output(struct sse *sse, enum cella_stream stream, const char *data, siz
         memcpy(sse->carry[stream], data + len - rest, rest);
         sse->carried[stream] = (unsigned char)rest;
         if (len > rest)
-                put(sse, stream, data, len - rest);
+                front_sse_put(sse, stream, data, len - rest);
         free(joined);
 }
 
@@ -95,7 +95,7 @@ void sse_flush(struct sse *sse)
 {
         for (int i = 0; i < 2; i++) {
                 if (sse->carried[i] > 0)
-                        put(sse, (enum cella_stream)i, sse->carry[i], sse->carried[i]);
+                        front_sse_put(sse, (enum cella_stream)i, sse->carry[i], sse->carried[i]);
                 sse->carried[i] = 0;
         }
 }

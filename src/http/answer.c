@@ -116,7 +116,7 @@ struct text {
         size_t len, size;
 };
 
-static void __attribute__((format(printf, 2, 3))) add(struct text *text, const char *format, ...)
+static void __attribute__((format(printf, 2, 3))) http_answer_add(struct text *text, const char *format, ...)
 {
         va_list args;
         int n;
@@ -140,13 +140,13 @@ void answer_cut(struct http_request *request)
         if (request->cut)
                 return;
         request->cut = true;
-        add(&text, "HTTP/1.1 %d %s\r\nConnection: close\r\nContent-Length: %zu\r\n", reply->status,
-            MHD_get_reason_phrase_for((unsigned)reply->status), reply->len);
+        http_answer_add(&text, "HTTP/1.1 %d %s\r\nConnection: close\r\nContent-Length: %zu\r\n",
+                        reply->status, MHD_get_reason_phrase_for((unsigned)reply->status), reply->len);
         if (reply->type != NULL)
-                add(&text, "Content-Type: %s\r\n", reply->type);
+                http_answer_add(&text, "Content-Type: %s\r\n", reply->type);
         for (unsigned i = 0; i < reply->n_headers; i++)
-                add(&text, "%s: %s\r\n", reply->headers[i].name, reply->headers[i].value);
-        add(&text, "\r\n");
+                http_answer_add(&text, "%s: %s\r\n", reply->headers[i].name, reply->headers[i].value);
+        http_answer_add(&text, "\r\n");
         parts[0] = (struct iovec){.iov_base = head, .iov_len = text.len};
         parts[1] = (struct iovec){.iov_base = reply->body, .iov_len = reply->len};
         (void)!sendmsg(request->connection->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);

@@ -60,7 +60,7 @@ int body_begin(struct http_request *request, const char **ret_why)
         return 0;
 }
 
-static bool keep(struct body *body, const char *data, size_t len, size_t max)
+static bool http_body_keep(struct body *body, const char *data, size_t len, size_t max)
 {
         size_t need = body->len + len + 1;
 
@@ -97,8 +97,8 @@ static enum MHD_Result keep_part(struct http_request *request, const char *data,
 
         if (*data_len > max - body->len)
                 request_refuse(request, 413, "the body is too large");
-        else if (!keep(body, data, *data_len, max))
-                request_refuse(request, 503, "there is no memory for the body");
+        else if (!http_body_keep(body, data, *data_len, max))
+                request_refuse(request, 503, "not enough memory for the body");
         if (request->answered)
                 return stop_here(request);
         *data_len = 0;
@@ -134,7 +134,7 @@ static enum MHD_Result hand_part(struct http_request *request, const char *data,
                 return MHD_NO;
         request_hold(request, HELD_BODY);
         if (body->resume)
-                request_go_on(request);
+                request_continue(request);
         return MHD_YES;
 }
 
@@ -185,14 +185,14 @@ void http_body_read(struct http_request *request,
         if (request->held == HELD_HEADERS)
                 request->at_headers = true;
         if (request->held == HELD_HEADERS || (request->held == HELD_WHOLE && !request->answered))
-                request_go_on(request);
+                request_continue(request);
 }
 
 void http_body_resume(struct http_request *request)
 {
         request->body.resume = true;
         if (request->held == HELD_BODY && !request->gone)
-                request_go_on(request);
+                request_continue(request);
 }
 
 uint64_t http_body_length(const struct http_request *request)

@@ -113,7 +113,7 @@ static void describe_tcp(struct http_peer *peer, int fd)
         }
 }
 
-static int describe(struct http_peer *peer, int fd, bool local)
+static int http_connection_describe(struct http_peer *peer, int fd, bool local)
 {
         struct ucred cred;
         socklen_t len = sizeof(cred);
@@ -149,7 +149,7 @@ static void connection_start(struct http_server *server, struct MHD_Connection *
         connection->mhd = mhd;
         connection->fd = info->connect_fd;
         event.data.ptr = connection;
-        if (describe(&connection->peer, connection->fd, server->accepting->local) < 0 ||
+        if (http_connection_describe(&connection->peer, connection->fd, server->accepting->local) < 0 ||
             epoll_ctl(server->gone_fd, EPOLL_CTL_ADD, connection->fd, &event) < 0) {
                 shutdown(connection->fd, SHUT_RDWR);
                 free(connection);
@@ -173,7 +173,7 @@ static void connection_end(struct http_server *server, void **context)
         connection->listener->connections--;
         server->connections--;
         server->n_hups -= connection->hup;
-        listener_go_on(connection->listener);
+        listener_continue(connection->listener);
         free(connection);
 }
 

@@ -102,7 +102,7 @@ struct http_server {
 
 void server_release(struct http_server *server); /* one of the handles was closed */
 void server_sweep(uv_timer_t *timer);
-void listener_go_on(struct listener *listener); /* connections can be accepted again */
+void listener_continue(struct listener *listener); /* connections can be accepted again */
 
 /* ---- request.c ---- */
 enum held { /* the point at which MHD is suspended until it is resumed */
@@ -196,10 +196,10 @@ void request_completed(void *cls, struct MHD_Connection *mhd, void **context,
 void request_client_gone(struct http_request *request); /* its connection was closed by the client */
 void request_abandon(struct http_request *request);     /* the server ends */
 void request_hold(struct http_request *request, enum held held);
-void request_go_on(struct http_request *request);
+void request_continue(struct http_request *request);
 void request_answered(struct http_request *request); /* reply, stream or websocket was set */
 /* The handler has ended its stream: only MHD keeps the request. */
-void request_let_go(struct http_request *request);
+void request_release(struct http_request *request);
 void request_finish(struct http_request *request); /* calls on_done once */
 void request_refuse(struct http_request *request, int status, const char *why);
 
@@ -227,7 +227,7 @@ struct MHD_Response *answer_finish(struct http_request *request, struct MHD_Resp
 /* ---- stream.c ---- */
 struct MHD_Response *stream_response(struct http_request *request);
 bool stream_needs_end(const struct http_request *request); /* queued only after its end */
-void stream_done(struct stream *stream);
+void http_stream_done(struct stream *stream);
 
 /* ---- linger.c: reads some more data of a refused client, so that the client sees the answer ---- */
 void linger_start(struct http_server *server, int fd);

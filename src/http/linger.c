@@ -23,7 +23,7 @@ struct straggler {
         uv_poll_t poll;
 };
 
-static void on_closed(uv_handle_t *handle)
+static void linger_on_closed(uv_handle_t *handle)
 {
         struct straggler *linger = handle->data;
 
@@ -42,7 +42,7 @@ static void linger_end(struct straggler *linger)
         if (linger->next != NULL)
                 linger->next->prev = linger->prev;
         server->n_lingering--;
-        uv_close((uv_handle_t *)&linger->poll, on_closed);
+        uv_close((uv_handle_t *)&linger->poll, linger_on_closed);
         close(linger->fd);
 }
 

@@ -47,7 +47,7 @@ void request_hold(struct http_request *request, enum held held)
         MHD_suspend_connection(request->connection->mhd);
 }
 
-void request_go_on(struct http_request *request)
+void request_continue(struct http_request *request)
 {
         request->held = HELD_NOT;
         MHD_resume_connection(request->connection->mhd);
@@ -75,7 +75,7 @@ static bool handler_has_it(const struct http_request *request)
         return !request->answered || (stream->on && !stream->ended && !stream->aborted);
 }
 
-static void tell_gone(struct http_request *request)
+static void report_gone(struct http_request *request)
 {
         void (*gone)(struct http_request *, void *) = request->on_gone;
 
@@ -102,11 +102,11 @@ static void request_free(struct http_request *request)
         free(request->target);
         free(request->body.data);
         reply_done(&request->reply);
-        stream_done(&request->stream);
+        http_stream_done(&request->stream);
         free(request);
 }
 
-void request_let_go(struct http_request *request)
+void request_release(struct http_request *request)
 {
         struct http_server *server = request->server;
 
@@ -137,7 +137,7 @@ void request_completed(void *cls, struct MHD_Connection *mhd, void **context,
         if (why != MHD_REQUEST_TERMINATED_COMPLETED_OK || (request->stream.on && request->old))
                 connection_reap(connection);
         if (handler_has_it(request) && request->on_gone != NULL)
-                tell_gone(request);
+                report_gone(request);
         if (handler_has_it(request)) {
                 request->connection = NULL;
                 request->server->handles++;
@@ -152,16 +152,16 @@ void request_client_gone(struct http_request *request)
 {
         if (request->held == HELD_NOT || request->on_gone == NULL || !handler_has_it(request))
                 return;
-        tell_gone(request);
-        request_go_on(request);
+        report_gone(request);
+        request_continue(request);
 }
 
 void request_abandon(struct http_request *request)
 {
         if (handler_has_it(request) && request->on_gone != NULL)
-                tell_gone(request);
+                report_gone(request);
         if (request->held != HELD_NOT)
-                request_go_on(request);
+                request_continue(request);
 }
 
 /* ---- steps ---- */
@@ -237,7 +237,7 @@ void request_refuse(struct http_request *request, int status, const char *why)
         }
 }
 
-static void check(struct http_request *request, bool known_method, unsigned allowed)
+static void http_request_check(struct http_request *request, bool known_method, unsigned allowed)
 {
         const char *why = NULL;
         int status;
@@ -296,7 +296,7 @@ static enum MHD_Result headers_are_there(struct http_request *request, const cha
         if (!request->answered && server->options.on_headers != NULL)
                 server->options.on_headers(request, server->options.userdata);
         if (!request->answered)
-                check(request, known, allowed);
+                http_request_check(request, known, allowed);
         if (request->answered || request->route->body_streams)
                 connection_enter(request->connection, PHASE_BUSY);
         else
@@ -325,8 +325,8 @@ static enum MHD_Result all_is_there(struct http_request *request)
         return hold_for_handler(request, HELD_WHOLE);
 }
 
-static enum MHD_Result step(struct http_request *request, const char *method, const char *version,
-                            const char *data, size_t *data_len)
+static enum MHD_Result http_request_step(struct http_request *request, const char *method,
+                                         const char *version, const char *data, size_t *data_len)
 {
         if (request->gone || request->cut || request->server->ending)
                 return MHD_NO;
@@ -352,7 +352,7 @@ enum MHD_Result request_handle(void *cls, struct MHD_Connection *mhd, const char
                 return MHD_NO;
         request->old = strcmp(version, "HTTP/1.0") == 0;
         request->inside = true;
-        result = step(request, method, version, data, data_len);
+        result = http_request_step(request, method, version, data, data_len);
         request->inside = false;
         return result;
 }
@@ -363,7 +363,7 @@ void request_answered(struct http_request *request)
 
         request->answered = true;
         if (request->connection == NULL)
-                request_let_go(request);
+                request_release(request);
         else if (request->inside)
                 return; /* queued on return to MHD */
         else if (request->held == HELD_HEADERS || request->held == HELD_WHOLE) {
@@ -371,11 +371,11 @@ void request_answered(struct http_request *request)
                         return;
                 if (answer_queue(request) == MHD_NO)
                         request->cut = true;
-                request_go_on(request);
+                request_continue(request);
         } else if (!goes_on) { /* within the body */
                 answer_cut(request);
                 if (request->held != HELD_NOT)
-                        request_go_on(request);
+                        request_continue(request);
         }
 }
 

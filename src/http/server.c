@@ -96,7 +96,7 @@ static void listener_stop(struct listener *listener)
         uv_poll_stop(&listener->poll);
 }
 
-void listener_go_on(struct listener *listener)
+void listener_continue(struct listener *listener)
 {
         if (!listener->stopped || listener->fd < 0)
                 return;
@@ -104,7 +104,7 @@ void listener_go_on(struct listener *listener)
         uv_poll_start(&listener->poll, UV_READABLE, on_listener);
 }
 
-static bool has_room(struct listener *listener)
+static bool http_server_has_room(struct listener *listener)
 {
         unsigned max = listener->server->options.connections_max;
 
@@ -135,7 +135,7 @@ static void on_listener(uv_poll_t *poll, int status, int events)
                 socklen_t len = sizeof(address);
                 int fd;
 
-                if (!has_room(listener)) {
+                if (!http_server_has_room(listener)) {
                         listener_stop(listener); /* the backlog waits until a connection ends */
                         return;
                 }
@@ -167,7 +167,7 @@ void server_sweep(uv_timer_t *timer)
         websockets_sweep(server);
         linger_sweep(server);
         for (size_t i = 0; i < server->options.n_listeners; i++)
-                listener_go_on(&server->listeners[i]);
+                listener_continue(&server->listeners[i]);
         server->due = true; /* for MHD's own timeouts */
         if (server->connections == 0 && server->lingering == NULL)
                 uv_timer_stop(timer);
@@ -207,8 +207,8 @@ static int start_daemon(struct http_server *server, struct cella_err *err)
         return 0;
 }
 
-static int watch(struct http_server *server, uv_poll_t *poll, int fd, void *data, uv_poll_cb callback,
-                 struct cella_err *err)
+static int http_server_watch(struct http_server *server, uv_poll_t *poll, int fd, void *data,
+                             uv_poll_cb callback, struct cella_err *err)
 {
         int r = uv_poll_init(server->options.loop, poll, fd);
 
@@ -235,14 +235,14 @@ static int join_loop(struct http_server *server, struct cella_err *err)
         uv_unref((uv_handle_t *)&server->prepare);
         uv_unref((uv_handle_t *)&server->sweep);
 
-        r = watch(server, &server->daemon_poll, info->epoll_fd, server, on_daemon_event, err);
+        r = http_server_watch(server, &server->daemon_poll, info->epoll_fd, server, on_daemon_event, err);
         if (r < 0)
                 return r;
-        r = watch(server, &server->gone_poll, server->gone_fd, server, on_gone_event, err);
+        r = http_server_watch(server, &server->gone_poll, server->gone_fd, server, on_gone_event, err);
         for (size_t i = 0; i < server->options.n_listeners && r == 0; i++) {
                 struct listener *listener = &server->listeners[i];
 
-                r = watch(server, &listener->poll, listener->fd, listener, on_listener, err);
+                r = http_server_watch(server, &listener->poll, listener->fd, listener, on_listener, err);
         }
         return r;
 }
@@ -313,7 +313,7 @@ void server_release(struct http_server *server)
         server_drop(server);
 }
 
-static void on_closed(uv_handle_t *handle)
+static void http_server_on_closed(uv_handle_t *handle)
 {
         server_release(handle->data);
 }
@@ -359,7 +359,7 @@ unsigned http_server_connections(const struct http_server *server)
 static void close_handle(uv_handle_t *handle)
 {
         if (handle->data != NULL)
-                uv_close(handle, on_closed);
+                uv_close(handle, http_server_on_closed);
 }
 
 struct http_server *http_server_free(struct http_server *server)

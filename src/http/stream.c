@@ -11,7 +11,7 @@
 #define BLOCK_BYTES (16u * 1024) /* MHD's buffer for known lengths */
 #define KEEP_BYTES (32u * 1024)  /* an empty buffer larger than this is freed */
 
-void stream_done(struct stream *stream)
+void http_stream_done(struct stream *stream)
 {
         free(stream->data);
         stream->data = NULL;
@@ -23,7 +23,7 @@ static size_t unsent(const struct stream *stream)
         return stream->end - stream->start;
 }
 
-static size_t ready(const struct stream *stream)
+static size_t http_stream_ready(const struct stream *stream)
 {
         size_t n = unsent(stream);
 
@@ -32,7 +32,7 @@ static size_t ready(const struct stream *stream)
         return n;
 }
 
-static void tell_room(struct http_request *request)
+static void report_room(struct http_request *request)
 {
         struct stream *stream = &request->stream;
 
@@ -47,7 +47,7 @@ static ssize_t take_bytes(void *cls, uint64_t at, char *to, size_t max)
 {
         struct http_request *request = cls;
         struct stream *stream = &request->stream;
-        size_t n = ready(stream);
+        size_t n = http_stream_ready(stream);
 
         (void)at;
         if (request->gone || stream->aborted || request->server->ending)
@@ -69,9 +69,9 @@ static ssize_t take_bytes(void *cls, uint64_t at, char *to, size_t max)
         if (stream->start == stream->end) {
                 stream->start = stream->end = 0;
                 if (stream->size > KEEP_BYTES)
-                        stream_done(stream);
+                        http_stream_done(stream);
         }
-        tell_room(request);
+        report_room(request);
         return (ssize_t)n;
 }
 
@@ -128,7 +128,7 @@ static bool make_space(struct stream *stream, size_t len)
 static void wake(struct http_request *request)
 {
         if (request->held == HELD_STREAM)
-                request_go_on(request);
+                request_continue(request);
 }
 
 void http_stream_write(struct http_request *request, const void *data, size_t len)
@@ -150,7 +150,7 @@ void http_stream_write(struct http_request *request, const void *data, size_t le
         stream->end += len;
         if (unsent(stream) >= HTTP_STREAM_MAX / 2)
                 stream->wants_room = true;
-        if (ready(stream) > 0)
+        if (http_stream_ready(stream) > 0)
                 wake(request);
 }
 
@@ -181,7 +181,7 @@ void http_stream_end(struct http_request *request)
         kept_back = stream_needs_end(request);
         stream->ended = true;
         if (request->connection == NULL)
-                request_let_go(request);
+                request_release(request);
         else if (kept_back)
                 request_answered(request);
         else
@@ -198,11 +198,11 @@ void http_stream_abort(struct http_request *request)
         kept_back = stream_needs_end(request);
         stream->aborted = true;
         if (request->connection == NULL) {
-                request_let_go(request);
+                request_release(request);
         } else if (kept_back) {
                 request->cut = true;
                 if (request->held != HELD_NOT)
-                        request_go_on(request);
+                        request_continue(request);
         } else {
                 wake(request);
         }

@@ -9,7 +9,7 @@
 #include "base/hex.h"
 
 /* Decodes in place: the result is never longer. */
-static bool decode(char *text, bool plus_is_space)
+static bool http_target_decode(char *text, bool plus_is_space)
 {
         char *to = text;
 
@@ -43,7 +43,7 @@ static void split_path(struct target *target, char *at)
                         *next++ = '\0';
                 if (target->n_segments > TARGET_SEGMENTS_MAX)
                         return; /* longer than any route */
-                if (!decode(at, false)) {
+                if (!http_target_decode(at, false)) {
                         target->wrong = "the path has an invalid escape";
                         return;
                 }
@@ -69,7 +69,7 @@ static void split_query(struct target *target, char *at)
                                 target->wrong = "the query has too many parameters";
                                 return;
                         }
-                        if (!decode(at, true) || !decode(value, true)) {
+                        if (!http_target_decode(at, true) || !http_target_decode(value, true)) {
                                 target->wrong = "the query has an invalid escape";
                                 return;
                         }

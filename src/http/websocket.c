@@ -54,7 +54,7 @@ struct http_websocket {
         uint64_t heard, pinged, moved, close_by;
 };
 
-static void on_event(uv_poll_t *poll, int status, int events);
+static void websocket_on_event(uv_poll_t *poll, int status, int events);
 
 static uint64_t now(const struct http_websocket *ws)
 {
@@ -122,7 +122,7 @@ void websockets_end_all(struct http_server *server)
 
 /* ---- frames ---- */
 
-static void fail(struct http_websocket *ws, unsigned code)
+static void websocket_fail(struct http_websocket *ws, unsigned code)
 {
         wslay_event_queue_close(ws->wslay, (uint16_t)code, NULL, 0);
         wslay_event_shutdown_read(ws->wslay);
@@ -134,7 +134,8 @@ static bool choked(const struct http_websocket *ws)
                wslay_event_get_queued_msg_length(ws->wslay) > HTTP_STREAM_MAX;
 }
 
-static ssize_t receive(wslay_event_context_ptr ctx, uint8_t *to, size_t len, int flags, void *userdata)
+static ssize_t websocket_receive(wslay_event_context_ptr ctx, uint8_t *to, size_t len, int flags,
+                                 void *userdata)
 {
         struct http_websocket *ws = userdata;
         ssize_t n;
@@ -194,7 +195,7 @@ static void on_frame(wslay_event_context_ptr ctx, const struct wslay_event_on_fr
         (void)ctx;
         ws->control = wslay_is_ctrl_frame(frame->opcode);
         if (!ws->control && frame->payload_length > ws->message_max - ws->len)
-                fail(ws, WSLAY_CODE_MESSAGE_TOO_BIG);
+                websocket_fail(ws, WSLAY_CODE_MESSAGE_TOO_BIG);
 }
 
 static void on_payload(wslay_event_context_ptr ctx, const struct wslay_event_on_frame_recv_chunk_arg *chunk,
@@ -213,7 +214,7 @@ static void on_payload(wslay_event_context_ptr ctx, const struct wslay_event_on_
                         size *= 2;
                 grown = realloc(ws->message, size);
                 if (grown == NULL) {
-                        fail(ws, WSLAY_CODE_INTERNAL_SERVER_ERROR);
+                        websocket_fail(ws, WSLAY_CODE_INTERNAL_SERVER_ERROR);
                         return;
                 }
                 ws->message = grown;
@@ -245,7 +246,7 @@ static void on_whole(wslay_event_context_ptr ctx, const struct wslay_event_on_ms
 }
 
 static const struct wslay_event_callbacks callbacks = {
-        .recv_callback = receive,
+        .recv_callback = websocket_receive,
         .send_callback = transmit,
         .on_frame_recv_start_callback = on_frame,
         .on_frame_recv_chunk_callback = on_payload,
@@ -254,7 +255,7 @@ static const struct wslay_event_callbacks callbacks = {
 
 /* ---- in the loop ---- */
 
-static void flush(struct http_websocket *ws)
+static void websocket_flush(struct http_websocket *ws)
 {
         if (wslay_event_send(ws->wslay) < 0)
                 ws->failed = true;
@@ -276,11 +277,11 @@ static void poll_again(struct http_websocket *ws)
         if (wslay_event_want_write(ws->wslay))
                 events |= UV_WRITABLE;
         if (events != ws->events_polled)
-                uv_poll_start(&ws->poll, events, on_event);
+                uv_poll_start(&ws->poll, events, websocket_on_event);
         ws->events_polled = events;
 }
 
-static void tell_room(struct http_websocket *ws)
+static void report_room(struct http_websocket *ws)
 {
         if (!ws->wants_room || wslay_event_get_queued_msg_length(ws->wslay) >= HTTP_STREAM_MAX / 2)
                 return;
@@ -289,7 +290,7 @@ static void tell_room(struct http_websocket *ws)
                 ws->events.on_room(ws, ws->context);
 }
 
-static void on_event(uv_poll_t *poll, int status, int events)
+static void websocket_on_event(uv_poll_t *poll, int status, int events)
 {
         struct http_websocket *ws = poll->data;
 
@@ -301,11 +302,11 @@ static void on_event(uv_poll_t *poll, int status, int events)
             wslay_event_recv(ws->wslay) < 0)
                 ws->failed = true;
         if (!ws->failed)
-                flush(ws);
+                websocket_flush(ws);
         if (!ws->failed)
-                tell_room(ws);
+                report_room(ws);
         if (!ws->failed) /* data written by on_room */
-                flush(ws);
+                websocket_flush(ws);
         ws->busy = false;
 
         if (ws->failed || (!wslay_event_want_read(ws->wslay) && !wslay_event_want_write(ws->wslay)))
@@ -345,10 +346,10 @@ static void on_upgrade(void *cls, struct MHD_Connection *mhd, void *context, con
         ws->server->handles++;
         ws->poll.data = ws;
         ws->events_polled = UV_READABLE | UV_WRITABLE; /* the first event comes at once */
-        uv_poll_start(&ws->poll, ws->events_polled, on_event);
+        uv_poll_start(&ws->poll, ws->events_polled, websocket_on_event);
 }
 
-static void tick(struct http_websocket *ws, uint64_t at)
+static void websocket_tick(struct http_websocket *ws, uint64_t at)
 {
         const struct http_server *server = ws->server;
         uint64_t stuck_ms = (uint64_t)server->options.idle_timeout_s * 1000;
@@ -362,7 +363,7 @@ static void tick(struct http_websocket *ws, uint64_t at)
                 return;
         ws->pinged = at;
         wslay_event_queue_msg(ws->wslay, &(struct wslay_event_msg){.opcode = WSLAY_PING});
-        flush(ws);
+        websocket_flush(ws);
         poll_again(ws);
 }
 
@@ -373,7 +374,7 @@ void websockets_sweep(struct http_server *server)
         for (struct http_websocket *ws = server->websockets, *next; ws != NULL; ws = next) {
                 next = ws->next;
                 if (ws->upgrade != NULL)
-                        tick(ws, at);
+                        websocket_tick(ws, at);
         }
 }
 
@@ -416,7 +417,7 @@ int http_websocket_accept(struct http_request *request, size_t message_max,
         ws = calloc(1, sizeof(*ws));
         if (ws == NULL || wslay_event_context_server_init(&ws->wslay, &callbacks, ws) < 0) {
                 free(ws);
-                request_refuse(request, 503, "there is no memory for it");
+                request_refuse(request, 503, "not enough memory for the WebSocket");
                 return -ENOMEM;
         }
         wslay_event_config_set_no_buffering(ws->wslay, 1);
@@ -439,11 +440,11 @@ int http_websocket_accept(struct http_request *request, size_t message_max,
 }
 
 /* Sends the queued data now, unless called by wslay or before the upgrade. */
-static void push(struct http_websocket *ws)
+static void websocket_push(struct http_websocket *ws)
 {
         if (ws->busy || ws->upgrade == NULL)
                 return;
-        flush(ws);
+        websocket_flush(ws);
         poll_again(ws);
 }
 
@@ -459,7 +460,7 @@ void http_websocket_send(struct http_websocket *ws, bool text, const char *data,
                 return;
         if (wslay_event_queue_msg(ws->wslay, &message) == WSLAY_ERR_NOMEM)
                 ws->failed = true; /* closing is better than a gap in the data */
-        push(ws);
+        websocket_push(ws);
         if (wslay_event_get_queued_msg_length(ws->wslay) >= HTTP_STREAM_MAX / 2)
                 ws->wants_room = true;
 }
@@ -479,5 +480,5 @@ void http_websocket_close(struct http_websocket *ws, unsigned code, const char *
         ws->close_code = code;
         strncpy(ws->close_reason, reason != NULL ? reason : "", REASON_MAX);
         ws->close_by = now(ws) + ws->server->limits.close_ms;
-        push(ws);
+        websocket_push(ws);
 }

@@ -35,7 +35,7 @@ static const char *const readable[] = {
 #endif
 };
 
-static int allow(int ruleset, int fd, uint64_t access)
+static int image_cage_allow(int ruleset, int fd, uint64_t access)
 {
         const struct landlock_path_beneath_attr rule = {.allowed_access = access, .parent_fd = fd};
         return (int)sys_call4(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
@@ -54,19 +54,19 @@ static int restrict_files(int store)
         AUTO(sys_close) int ruleset = (int)sys_call3(SYS_landlock_create_ruleset, &attr, sizeof attr, 0);
         if (ruleset < 0)
                 return ruleset;
-        int r = allow(ruleset, store, attr.handled_access_fs & ~(uint64_t)ACCESS_EXECUTE);
+        int r = image_cage_allow(ruleset, store, attr.handled_access_fs & ~(uint64_t)ACCESS_EXECUTE);
         for (size_t i = 0; i < ARRAY_LEN(readable) && r == 0; i++) {
                 AUTO(sys_close) int fd = sys_openat(AT_FDCWD, readable[i], O_PATH, 0);
                 if (fd < 0)
                         continue;
-                r = allow(ruleset, fd, ACCESS_READ_FILE | ACCESS_READ_DIR);
+                r = image_cage_allow(ruleset, fd, ACCESS_READ_FILE | ACCESS_READ_DIR);
                 if (r == -EINVAL) /* not a directory */
-                        r = allow(ruleset, fd, ACCESS_READ_FILE);
+                        r = image_cage_allow(ruleset, fd, ACCESS_READ_FILE);
         }
 #ifdef CELLA_COVERAGE_DIR /* a coverage build: the counters are written there when the process exits */
         AUTO(sys_close) int counters = sys_openat(AT_FDCWD, CELLA_COVERAGE_DIR, O_PATH, 0);
         if (counters >= 0 && r == 0)
-                r = allow(ruleset, counters, attr.handled_access_fs & ~(uint64_t)ACCESS_EXECUTE);
+                r = image_cage_allow(ruleset, counters, attr.handled_access_fs & ~(uint64_t)ACCESS_EXECUTE);
 #endif
         return r < 0 ? r : (int)sys_call2(SYS_landlock_restrict_self, ruleset, 0);
 }
@@ -115,7 +115,7 @@ static int add_conditional(scmp_filter_ctx filter)
         return r;
 }
 
-int cage_enter(int store, struct cella_err *err)
+int image_cage_enter(int store, struct cella_err *err)
 {
         int r = sys_prctl(PR_SET_NO_NEW_PRIVS, 1, 0);
         if (r == 0)

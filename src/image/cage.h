@@ -5,4 +5,4 @@
 /* Disables new privileges, debuggers and core dumps.  From then on files are opened only below the store (and
  * read where names and certificates are looked up), nothing is executed, no signals are sent, and only TCP
  * and UDP sockets are created. */
-int cage_enter(int store, struct cella_err *err);
+int image_cage_enter(int store, struct cella_err *err);

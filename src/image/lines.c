@@ -30,7 +30,7 @@ int lines_take_fd(struct lines *l)
         return fd;
 }
 
-static ssize_t receive(struct lines *l)
+static ssize_t lines_receive(struct lines *l)
 {
         union {
                 char bytes[CMSG_SPACE(LINES_FDS_MAX * sizeof(int))];
@@ -69,7 +69,7 @@ int lines_next(struct lines *l, char **ret, size_t *ret_len)
                 }
                 if (l->len == sizeof l->text)
                         return -EMSGSIZE;
-                ssize_t n = receive(l);
+                ssize_t n = lines_receive(l);
                 if (n <= 0)
                         return n == 0 && l->len > 0 ? -EPROTO : (int)n;
                 l->len += (size_t)n;

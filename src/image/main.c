@@ -100,7 +100,7 @@ static void send_failure(int64_t id, const struct cella_err *err)
         send_event(event);
 }
 
-static void fail(int64_t id, const struct cella_err *err)
+static void imager_fail(int64_t id, const struct cella_err *err)
 {
         pthread_mutex_lock(&mutex);
         send_failure(id, err);
@@ -139,7 +139,7 @@ static void progress(struct imager_job *job, const char *layer, const char *phas
 
 /* Each operation adds its results to the event "done". */
 
-static void put_number(json_t *event, const char *name, uint64_t value)
+static void imager_put_number(json_t *event, const char *name, uint64_t value)
 {
         json_object_set_new(event, name, json_integer((json_int_t)value));
 }
@@ -185,7 +185,7 @@ static int do_rm(struct running *r, json_t *event, struct cella_err *err)
                      : err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "name: the name of an image");
         if (e == 0) {
                 json_object_set_new(event, "removed", json_boolean(removed.image));
-                put_number(event, "bytes", removed.bytes);
+                imager_put_number(event, "bytes", removed.bytes);
         }
         return e;
 }
@@ -195,10 +195,10 @@ static int do_gc(struct running *r, json_t *event, struct cella_err *err)
         struct removed removed = {0};
         int e = remove_unused(&r->job, &removed, err);
         if (e == 0) {
-                put_number(event, "images", removed.images);
-                put_number(event, "layers", removed.layers);
-                put_number(event, "roots", removed.roots);
-                put_number(event, "bytes", removed.bytes);
+                imager_put_number(event, "images", removed.images);
+                imager_put_number(event, "layers", removed.layers);
+                imager_put_number(event, "roots", removed.roots);
+                imager_put_number(event, "bytes", removed.bytes);
         }
         return e;
 }
@@ -223,7 +223,7 @@ static const struct operation *find_operation(const json_t *request)
 }
 
 /* Releases the slot of an operation.  Call it with the mutex held. */
-static void end(struct running *r)
+static void imager_end(struct running *r)
 {
         if (r->job.archive >= 0)
                 sys_close(r->job.archive);
@@ -233,7 +233,7 @@ static void end(struct running *r)
         pthread_cond_broadcast(&ended);
 }
 
-static void *run(void *arg)
+static void *imager_run(void *arg)
 {
         struct running *r = arg;
         struct cella_err err = {0};
@@ -246,7 +246,7 @@ static void *run(void *arg)
                 json_decref(event);
                 send_failure(r->id, &err);
         }
-        end(r);
+        imager_end(r);
         pthread_mutex_unlock(&mutex);
         return NULL;
 }
@@ -300,7 +300,7 @@ static struct running *new_running(int64_t id, struct cella_err *err)
         return r;
 }
 
-static int start(struct running *r, struct cella_err *err)
+static int imager_start(struct running *r, struct cella_err *err)
 {
         pthread_attr_t attr;
         pthread_t thread;
@@ -314,13 +314,13 @@ static int start(struct running *r, struct cella_err *err)
                 return e;
         pthread_attr_init(&attr);
         pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-        e = pthread_create(&thread, &attr, run, r);
+        e = pthread_create(&thread, &attr, imager_run, r);
         pthread_attr_destroy(&attr);
         return e != 0 ? err_set(err, CELLA_INTERNAL, -e, "cannot start a thread") : 0;
 }
 
 /* Takes ownership of the request and the descriptor. */
-static void begin(int64_t id, json_t *request, int archive)
+static void imager_begin(int64_t id, json_t *request, int archive)
 {
         struct cella_err err = {0};
         pthread_mutex_lock(&mutex);
@@ -334,8 +334,8 @@ static void begin(int64_t id, json_t *request, int archive)
         } else {
                 r->request = request;
                 r->job.archive = archive;
-                if (start(r, &err) < 0) {
-                        end(r);
+                if (imager_start(r, &err) < 0) {
+                        imager_end(r);
                         r = NULL;
                 }
         }
@@ -344,13 +344,13 @@ static void begin(int64_t id, json_t *request, int archive)
         pthread_mutex_unlock(&mutex);
 }
 
-static void cancel(int64_t id, const json_t *request)
+static void imager_cancel(int64_t id, const json_t *request)
 {
         int64_t target = -1;
         struct cella_err err = {0};
         if (!foreign_json_get_integer(request, "target", &target)) {
                 err_say(&err, CELLA_INVALID_REQUEST, -EINVAL, "target: the id of an operation");
-                fail(id, &err);
+                imager_fail(id, &err);
                 return;
         }
         pthread_mutex_lock(&mutex);
@@ -370,7 +370,7 @@ static void set_bound(int64_t id, const json_t *request)
                         ? room_set_bound(IMAGER_STORE_FD, (uint64_t)bytes, &err)
                         : err_say(&err, CELLA_INVALID_REQUEST, -EINVAL, "bytes: a whole number from 0 on");
         if (r < 0) {
-                fail(id, &err);
+                imager_fail(id, &err);
                 return;
         }
         pthread_mutex_lock(&mutex);
@@ -379,7 +379,7 @@ static void set_bound(int64_t id, const json_t *request)
 }
 
 /* Returns false for a line that is not of the protocol: the process ends then. */
-static bool handle(struct lines *lines, const char *text, size_t len)
+static bool imager_handle(struct lines *lines, const char *text, size_t len)
 {
         json_t *request = foreign_json_parse(text, len, VALUES_MAX, 0, NULL);
         int64_t id;
@@ -389,10 +389,10 @@ static bool handle(struct lines *lines, const char *text, size_t len)
         }
         const char *op = foreign_json_get_text(request, "op");
         if (op && (strcmp(op, "cancel") == 0 || strcmp(op, "bound") == 0)) {
-                (op[0] == 'c' ? cancel : set_bound)(id, request);
+                (op[0] == 'c' ? imager_cancel : set_bound)(id, request);
                 json_decref(request);
         } else {
-                begin(id, request, op && strcmp(op, "import") == 0 ? lines_take_fd(lines) : -1);
+                imager_begin(id, request, op && strcmp(op, "import") == 0 ? lines_take_fd(lines) : -1);
         }
         return true;
 }
@@ -415,7 +415,7 @@ static bool cancel_all(void)
         return all;
 }
 
-static int prepare(struct cella_err *err)
+static int imager_prepare(struct cella_err *err)
 {
         struct rlimit files;
         struct stat st;
@@ -433,8 +433,8 @@ static int prepare(struct cella_err *err)
                 setrlimit(RLIMIT_NOFILE, &files);
         }
         digest_of("", 0, none); /* makes OpenSSL load its files now */
-        foreign_json_init();
-        int r = cage_enter(IMAGER_STORE_FD, err);
+        foreign_json_init(NULL);
+        int r = image_cage_enter(IMAGER_STORE_FD, err);
         if (r == 0)
                 remove_leftovers(IMAGER_STORE_FD);
         return r;
@@ -446,13 +446,13 @@ int main(void)
         struct cella_err err = {0};
         char *line;
         size_t len;
-        int r = prepare(&err);
+        int r = imager_prepare(&err);
         if (r < 0) {
                 fprintf(stderr, "cella-image: %s\n", err.msg);
                 return 1;
         }
         lines_init(&lines, IMAGER_FD);
-        while ((r = lines_next(&lines, &line, &len)) > 0 && handle(&lines, line, len))
+        while ((r = lines_next(&lines, &line, &len)) > 0 && imager_handle(&lines, line, len))
                 ;
         if (!cancel_all())
                 _exit(1); /* without exit functions: threads that did not end still use their data */

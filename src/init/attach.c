@@ -28,7 +28,7 @@ struct attach {
 static struct attach *attach;
 static bool has_thread;
 
-static long receive(struct relay *r, char *data, size_t size)
+static long init_attach_receive(struct relay *r, char *data, size_t size)
 {
         return sys_read(r->in, data, size);
 }
@@ -62,7 +62,7 @@ int attach_begin(void)
         a->relay.in = 0;
         a->relay.out = 1;
         a->relay.local = OUR_END;
-        a->relay.receive = receive;
+        a->relay.receive = init_attach_receive;
         sys_set_nonblock(0);
         sys_set_nonblock(1);
         relay_init(&a->relay, a->buffers);
@@ -71,7 +71,7 @@ int attach_begin(void)
         return r == 1 ? 0 : r < 0 ? r : -EPIPE;
 }
 
-static void carry(void *unused)
+static void init_attach_carry(void *unused)
 {
         (void)unused;
         for (int fd = OUR_END + 1; fd < LAST_DESCRIPTOR; fd++)
@@ -80,14 +80,14 @@ static void carry(void *unused)
         sys_exit(0);
 }
 
-int attach_go_on(void)
+int attach_continue(void)
 {
         uint64_t signals;
         if (!attach)
                 return 0;
         sys_block_signals(&signals);
         pid_t r = sys_clone(CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM,
-                            attach->stack + sizeof attach->stack, carry, NULL);
+                            attach->stack + sizeof attach->stack, init_attach_carry, NULL);
         sys_restore_signals(&signals);
         has_thread = r > 0;
         return r < 0 ? r : 0;

@@ -8,7 +8,7 @@ int attach_begin(void);
 
 /* Call it when the walls are set up. Starts a thread that carries the messages, behind the same walls,
  * with its own descriptors. Does nothing if attach_begin() was not called. */
-int attach_go_on(void);
+int attach_continue(void);
 
 /* Exits with this code after all messages were sent. */
 _Noreturn void attach_leave(int code);

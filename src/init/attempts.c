@@ -62,7 +62,7 @@ uint64_t attempts_count(const char *snmp, const char *snmp6)
                value_of(snmp6, "Ip6OutNoRoutes ") + value_of(snmp6, "Udp6NoPorts ");
 }
 
-static void read_file(const char *path, char text[TEXT_MAX])
+static void attempts_read_file(const char *path, char text[TEXT_MAX])
 {
         AUTO(sys_close) int fd = sys_openat(AT_FDCWD, path, O_RDONLY, 0);
         size_t len = 0, room = TEXT_MAX - 1;
@@ -79,8 +79,8 @@ static void read_file(const char *path, char text[TEXT_MAX])
 static uint64_t count_now(void)
 {
         static char snmp[TEXT_MAX], snmp6[TEXT_MAX];
-        read_file("/proc/self/net/snmp", snmp);
-        read_file("/proc/self/net/snmp6", snmp6);
+        attempts_read_file("/proc/self/net/snmp", snmp);
+        attempts_read_file("/proc/self/net/snmp6", snmp6);
         return attempts_count(snmp, snmp6);
 }
 

@@ -11,8 +11,8 @@
 #include "sys/process.h"
 
 /* The result points into data; every string must end within it. */
-static int parse(const struct message *message, char *data, struct init_build *head,
-                 struct jail_mount *mounts, struct jail_spec *ret)
+static int init_build_parse(const struct message *message, char *data, struct init_build *head,
+                            struct jail_mount *mounts, struct jail_spec *ret)
 {
         struct init_mount mount;
         char *end = data + message->len;
@@ -65,6 +65,8 @@ static int parse(const struct message *message, char *data, struct init_build *h
                 .proc_fd = -1,
                 .user_fd = -1,
                 .census_fd = -1,
+                .own_proc_fd = -1,
+                .n_ids = 1,
                 .listener_fd = -1,
         };
         return head->together ? jail_set_groups(ret, &head->groups, message->fds + n_view,
@@ -77,7 +79,7 @@ int build(const struct message *message, char *data, struct init_ready *ret, str
         static BULKY struct jail_mount mounts[INIT_MOUNTS_MAX];
         struct init_build head;
         struct jail_spec spec;
-        int r = parse(message, data, &head, mounts, &spec);
+        int r = init_build_parse(message, data, &head, mounts, &spec);
         if (r < 0)
                 return err_say(err, CELLA_INTERNAL, r, "the INIT_BUILD message is missing or invalid");
         sys_default_signals(head.ignored);
@@ -86,7 +88,7 @@ int build(const struct message *message, char *data, struct init_ready *ret, str
                 strangers_see_all(JAIL_CENSUS_FD);
         refused_listen(spec.listener_fd);
         tasks_limit_disk(spec.limits.disk_bytes);
-        ret->walls = spec.walls;
+        ret->walls = spec.walls | (spec.n_ids > 1 ? WALLS_SEVERAL_USERS : 0);
         ret->cpu_us = spec.cpu_outside_us;
         return r;
 }

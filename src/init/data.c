@@ -11,7 +11,7 @@ static BULKY char buffer[DATA_CHUNK];
 static size_t used;
 
 /* The peer may have made the descriptor non-blocking for its own use: wait. */
-static bool again(ssize_t n, short events)
+static bool data_again(ssize_t n, short events)
 {
         struct pollfd fd = {DATA_FD, events, 0};
         return n == -EAGAIN && sys_poll(&fd, 1, -1) >= 0;
@@ -22,7 +22,7 @@ int data_flush(void)
         size_t done = 0;
         while (done < used) {
                 ssize_t n = sys_write(DATA_FD, buffer + done, used - done);
-                if (again(n, POLLOUT))
+                if (data_again(n, POLLOUT))
                         continue;
                 if (n < 0)
                         return (int)n;
@@ -70,6 +70,6 @@ ssize_t data_get(void *data, size_t size)
         ssize_t n;
         do {
                 n = sys_read(DATA_FD, data, size);
-        } while (again(n, POLLIN));
+        } while (data_again(n, POLLIN));
         return n;
 }

@@ -28,7 +28,7 @@ static int place_descriptors(void)
         return r < 0 ? r : sys_dup3(2, 1, 0);
 }
 
-static void become(void *arg)
+static void init_first_become(void *arg)
 {
         struct first *first = arg;
         const struct request_spawn *what = first->what;
@@ -58,7 +58,7 @@ void first_end_as(int status)
 pid_t first_start(const struct request_spawn *what, void *stack_top)
 {
         struct first first = {.what = what};
-        pid_t pid = sys_clone(CLONE_VM | CLONE_VFORK | SIGCHLD, stack_top, become, &first);
+        pid_t pid = sys_clone(CLONE_VM | CLONE_VFORK | SIGCHLD, stack_top, init_first_become, &first);
         if (pid > 0 && first.failure) {
                 sys_wait(pid, NULL, 0, NULL);
                 return first.failure;

@@ -13,7 +13,7 @@ int build(const struct message *message, char *data, struct init_ready *ret, str
 /* In a container: join_connect() connects to the owner's socket, which becomes INIT_CONTROL_FD; join()
  * sets up the walls as described by the INIT_JOIN in data. */
 int join_connect(const char *path);
-int join_tell_place(void); /* answers INIT_PLACE */
+int join_report_place(void); /* answers INIT_PLACE */
 int join(const struct message *message, const char *data, struct init_ready *ret, struct cella_err *err);
 
 void reply(enum init_reply type, uint32_t tag, const void *data, size_t len);

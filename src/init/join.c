@@ -28,7 +28,7 @@ int join_connect(const char *path)
         return r < 0 ? r : sys_dup3(fd, INIT_CONTROL_FD, O_CLOEXEC);
 }
 
-int join_tell_place(void)
+int join_report_place(void)
 {
         AUTO(sys_close) int netns = sys_openat(AT_FDCWD, "/proc/self/ns/net", O_RDONLY, 0);
         return netns < 0 ? netns : message_send(INIT_CONTROL_FD, INIT_DONE, 0, &netns, 1, NULL, 0, NULL, 0);
@@ -87,6 +87,8 @@ int join(const struct message *message, const char *data, struct init_ready *ret
                 .netns_fd = -1,
                 .user_fd = -1,
                 .census_fd = -1,
+                .own_proc_fd = -1,
+                .n_ids = 1,
                 .listener_fd = -1,
         };
         int r = give_way_out(message, err);

@@ -44,7 +44,7 @@ void reply_failed(uint32_t tag, enum cella_kind kind, int num, const char *what)
         reply(INIT_FAILED, tag, &err, sizeof err);
 }
 
-static void handle(const struct message *message)
+static void init_handle(const struct message *message)
 {
         struct init_signal signal;
         struct init_list list;
@@ -112,18 +112,19 @@ static int raise_walls(struct init_ready *ret)
 {
         struct message message;
         struct cella_err err = {0};
+        int r;
         if (message_receive(INIT_CONTROL_FD, &message, request, sizeof request) <= 0)
                 return -EPIPE;
         if (message.type == INIT_PLACE) {
-                int reported = join_tell_place();
-                if (reported < 0)
-                        reply_failed(0, CELLA_ISOLATION_UNAVAILABLE, reported,
+                r = join_report_place();
+                if (r < 0)
+                        reply_failed(0, CELLA_ISOLATION_UNAVAILABLE, r,
                                      "net: cannot report the network namespace");
-                if (reported < 0 || message_receive(INIT_CONTROL_FD, &message, request, sizeof request) <= 0)
+                if (r < 0 || message_receive(INIT_CONTROL_FD, &message, request, sizeof request) <= 0)
                         return -EPIPE;
         }
-        int r = message.type == INIT_JOIN ? join(&message, request, ret, &err)
-                                          : build(&message, request, ret, &err);
+        r = message.type == INIT_JOIN ? join(&message, request, ret, &err)
+                                      : build(&message, request, ret, &err);
         if (r < 0)
                 reply(INIT_FAILED, 0, &err, sizeof err);
         return r;
@@ -157,8 +158,8 @@ int main(int argc, char **argv)
                 sys_default_signals(~UINT64_C(0));
         if (find_owner(argc, argv) < 0)
                 return INIT_NO_SOCKET;
-        struct init_ready reported = {0};
-        if (raise_walls(&reported) < 0 || attach_go_on() < 0)
+        struct init_ready ready = {0};
+        if (raise_walls(&ready) < 0 || attach_continue() < 0)
                 attach_leave(1);
         sys_call3(SYS_fcntl, INIT_CONTROL_FD, F_SETFD, FD_CLOEXEC);
         for (int fd = 0; fd < 3; fd++)
@@ -167,14 +168,14 @@ int main(int argc, char **argv)
         int deaths = open_deaths();
         if (deaths < 0)
                 return 1;
-        reported.cpu_us = clock_cpu_us() - reported.cpu_us;
-        reported.at_us = clock_us();
-        reply(INIT_READY, 0, &reported, sizeof reported);
+        ready.cpu_us = clock_cpu_us() - ready.cpu_us;
+        ready.at_us = clock_us();
+        reply(INIT_READY, 0, &ready, sizeof ready);
 
         for (;;) {
-                struct pollfd ready[] = {
+                struct pollfd polled[] = {
                         {INIT_CONTROL_FD, POLLIN, 0}, {deaths, POLLIN, 0}, {refused_fd(), POLLIN, 0}};
-                int n = sys_poll(ready, ARRAY_LEN(ready), -1);
+                int n = sys_poll(polled, ARRAY_LEN(polled), -1);
                 if (n == -EINTR)
                         continue;
                 if (n < 0) /* poll() itself failed: there is no way to continue */
@@ -182,9 +183,9 @@ int main(int argc, char **argv)
                 /* One at a time, because the code can produce notifications without end. This comes first,
                  * while a notification is known to be pending: the next two calls may answer it as well,
                  * and then this call would block. */
-                if (ready[2].revents)
+                if (polled[2].revents)
                         refused_answer();
-                if (ready[1].revents) {
+                if (polled[1].revents) {
                         struct signalfd_siginfo info[8];
                         ssize_t n_read = sys_read(deaths, info, sizeof info);
                         for (ssize_t i = 0; i < n_read / (ssize_t)sizeof *info; i++)
@@ -192,12 +193,12 @@ int main(int argc, char **argv)
                                         tasks_announced((pid_t)info[i].ssi_pid, info[i].ssi_int);
                         tasks_reap();
                 }
-                if (ready[0].revents) {
+                if (polled[0].revents) {
                         struct message message;
                         if (message_receive(INIT_CONTROL_FD, &message, request, sizeof request) <= 0)
                                 return 0;
-                        handle(&message);
-                        refused_heard();
+                        init_handle(&message);
+                        refused_received();
                 }
         }
 }

@@ -27,7 +27,7 @@ static const struct {
 };
 
 /* In the helper: keeps only its own descriptor. The others belong to init and would keep pipes open. */
-static int run(const struct request_operate *request, const struct message *message)
+static int init_operate_run(const struct request_operate *request, const struct message *message)
 {
         int r = 0;
         if (message->n_fds > 0)
@@ -59,7 +59,7 @@ int operate(const struct message *message, const char *data)
         sys_block_signals(&signals);
         pid_t pid = (pid_t)sys_call5(SYS_clone, SIGCHLD, 0, 0, 0, 0);
         if (pid == 0) {
-                r = run(&request, message);
+                r = init_operate_run(&request, message);
                 sys_exit(r < 0 ? -r : 0);
         }
         sys_restore_signals(&signals);

@@ -1,4 +1,4 @@
-/* init/refused.c -- answers processes that made a refused system call marked TELL.
+/* init/refused.c -- answers processes that made a refused system call marked REPORT.
  *
  * The kernel stops such a process and notifies init (seccomp user notification). init answers with the errno
  * that a filter without notification would have returned, and never lets a call through. It reports each name
@@ -56,7 +56,7 @@ void refused_forget(void)
                 n_reported = 0;
 }
 
-void refused_heard(void)
+void refused_received(void)
 {
         ahead = false;
 }
@@ -121,7 +121,7 @@ static bool owner_speaks(void)
         return sys_poll(&owner, 1, 0) > 0;
 }
 
-static void tell(const struct seccomp_data *call)
+static void init_refused_report(const struct seccomp_data *call)
 {
         const char *name = call_name(call);
         struct init_refused refused = {0};
@@ -164,7 +164,7 @@ void refused_answer(void)
         if (r < 0)
                 return;
         if (!is_habit(&u.question))
-                tell(&u.question.data);
+                init_refused_report(&u.question.data);
         struct seccomp_notif_resp answer = {.id = u.question.id, .error = -seccomp_errno(&u.question.data)};
         sys_call3(SYS_ioctl, listener, SECCOMP_IOCTL_NOTIF_SEND, &answer);
 }

@@ -1,4 +1,4 @@
-/* init/refused.h -- reports refused system calls that are marked TELL in jail/syscalls.def. */
+/* init/refused.h -- reports refused system calls that are marked REPORT in jail/syscalls.def. */
 #pragma once
 
 /* The descriptor of the kernel's notifications; -1: there is none. */
@@ -15,4 +15,4 @@ void refused_drain(void);
 void refused_forget(void);
 
 /* Call it after a request of the owner was carried out. */
-void refused_heard(void);
+void refused_received(void);

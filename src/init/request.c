@@ -20,7 +20,7 @@ static char *take_one(struct strings *s)
 }
 
 /* Reads n strings and appends NULL. */
-static char **take(struct strings *s, uint32_t n)
+static char **request_take(struct strings *s, uint32_t n)
 {
         char **list = s->slots + s->used;
         for (; n > 0; n--)
@@ -47,15 +47,15 @@ int request_spawn(char *data, size_t len, char *strings[REQUEST_STRINGS], struct
                 return -E2BIG;
         struct strings s = {.p = data + sizeof head, .end = data + len, .slots = strings};
         *ret = (struct request_spawn){.flags = head.flags, .columns = head.columns, .rows = head.rows};
-        if (!(ret->cwd = take_one(&s)) || !(ret->argv = take(&s, head.argc)) ||
-            !(ret->first_env = take(&s, head.first_envc + head.envc)))
+        if (!(ret->cwd = take_one(&s)) || !(ret->argv = request_take(&s, head.argc)) ||
+            !(ret->first_env = request_take(&s, head.first_envc + head.envc)))
                 return -EPROTO;
         ret->env = ret->first_env + head.first_envc;
         if (head.first_argc > 0 &&
-            (!(ret->first_cwd = take_one(&s)) || !(ret->first_argv = take(&s, head.first_argc))))
+            (!(ret->first_cwd = take_one(&s)) || !(ret->first_argv = request_take(&s, head.first_argc))))
                 return -EPROTO;
         if (head.check_argc > 0 &&
-            (!(ret->version = take_one(&s)) || !(ret->check_argv = take(&s, head.check_argc))))
+            (!(ret->version = take_one(&s)) || !(ret->check_argv = request_take(&s, head.check_argc))))
                 return -EPROTO;
         ret->n_strings = s.used;
         return s.p == s.end ? 0 : -EPROTO;

@@ -13,7 +13,7 @@
 #include "sys/process.h"
 #include "sys/raw.h"
 
-static const char *variable(char **env, const char *name)
+static const char *init_spawn_variable(char **env, const char *name)
 {
         size_t len = strlen(name);
         for (; *env; env++)
@@ -42,7 +42,7 @@ static bool next_path(const char **dir, const char *name, char path[4096])
 bool spawn_finds(const char *program, char **env)
 {
         char path[4096];
-        const char *dir = variable(env, "PATH");
+        const char *dir = init_spawn_variable(env, "PATH");
         if (strchr(program, '/'))
                 return sys_call3(SYS_faccessat, AT_FDCWD, program, X_OK) == 0;
         while (next_path(&dir, program, path))
@@ -55,7 +55,7 @@ bool spawn_finds(const char *program, char **env)
 int spawn_exec(char **argv, char **env)
 {
         char path[4096];
-        const char *dir = variable(env, "PATH");
+        const char *dir = init_spawn_variable(env, "PATH");
         int worst = -ENOENT;
         if (strchr(argv[0], '/'))
                 return (int)sys_call3(SYS_execve, argv[0], argv, env);
@@ -112,7 +112,7 @@ struct start {
         volatile int failure;
 };
 
-static void become(void *arg)
+static void init_spawn_become(void *arg)
 {
         struct start *start = arg;
         int program = -1, r = spawn_prepare(start->what, &program);
@@ -122,11 +122,11 @@ static void become(void *arg)
 
 /* The child shares our memory until its exec, and we wait for that: nothing is copied, and `failure` is
  * returned. vfork() is not used, because it copies where musl does not implement it (aarch64). */
-static pid_t start(const struct request_spawn *what)
+static pid_t init_spawn_start(const struct request_spawn *what)
 {
         struct sys_stack stack; /* the stack of the child: a part of ours, so its pages are mapped */
         struct start start = {.what = what};
-        pid_t pid = sys_clone(CLONE_VM | CLONE_VFORK | SIGCHLD, &stack + 1, become, &start);
+        pid_t pid = sys_clone(CLONE_VM | CLONE_VFORK | SIGCHLD, &stack + 1, init_spawn_become, &start);
         if (pid > 0 && start.failure) {
                 sys_wait(pid, NULL, 0, NULL);
                 return start.failure;
@@ -150,15 +150,15 @@ int spawn_alone(struct task *task, struct request_spawn *what)
                         return master;
                 request_use_terminal(what, slave);
         }
-        pid_t pid = start(what);
+        pid_t pid = init_spawn_start(what);
         if (pid < 0)
                 return pid;
         task->pid = pid;
-        spawn_tell(task->tag, what, pid, master);
+        spawn_report(task->tag, what, pid, master);
         return 0;
 }
 
-void spawn_tell(uint32_t tag, const struct request_spawn *what, pid_t pid, int master)
+void spawn_report(uint32_t tag, const struct request_spawn *what, pid_t pid, int master)
 {
         const int32_t number = pid;
         if (what->flags & (INIT_TELL_STARTED | INIT_TERMINAL))

@@ -33,4 +33,4 @@ int spawn_exec(char **argv, char **env);
 void request_use_terminal(struct request_spawn *what, int slave);
 
 /* Sends INIT_STARTED if it was requested. master: of the terminal, or -1. */
-void spawn_tell(uint32_t tag, const struct request_spawn *what, pid_t pid, int master);
+void spawn_report(uint32_t tag, const struct request_spawn *what, pid_t pid, int master);

@@ -135,7 +135,7 @@ static void take_census(int proc)
         }
 }
 
-static int find(pid_t pid)
+static int strangers_find(pid_t pid)
 {
         int low = 0, high = n_census;
         while (low < high) {
@@ -160,11 +160,11 @@ static enum side side_of(int at, pid_t self)
                 else if (census[top].parent == self)
                         side = task_has_pid(census[top].pid) ? OURS : STRANGE;
                 else
-                        top = find(census[top].parent);
+                        top = strangers_find(census[top].parent);
         }
         for (; side != UNKNOWN && steps > 0 && at >= 0; steps--) {
                 census[at].side = side;
-                at = find(census[at].parent);
+                at = strangers_find(census[at].parent);
         }
         return side;
 }

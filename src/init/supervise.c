@@ -42,7 +42,7 @@ static int run_first(struct supervisor_memory *n, pid_t self)
         pid_t pid = first_start(&n->start, n->first_stack + sizeof n->first_stack);
         if (pid < 0)
                 return pid;
-        spawn_tell(n->task->tag, &n->start, self, n->master);
+        spawn_report(n->task->tag, &n->start, self, n->master);
         first_wait(pid);
         return 0;
 }
@@ -93,7 +93,7 @@ static void supervise(void *arg)
                 sys_exit(0);
         }
         if (!n->start.first_argv)
-                spawn_tell(task->tag, &n->start, pid, n->master);
+                spawn_report(task->tag, &n->start, pid, n->master);
         /* The reader of the output waits until the last copy is closed. */
         sys_close_range(0, ~0u, 0);
         do {

@@ -201,7 +201,7 @@ static void end_all(struct task *task)
         }
 }
 
-static void ended(struct task *task, int status, const struct rusage *usage)
+static void init_task_ended(struct task *task, int status, const struct rusage *usage)
 {
         charge(task, usage);
         task->status = status;
@@ -227,7 +227,7 @@ static void stopped(const struct task *task)
 }
 
 /* Kills the remaining processes of ended commands until there are none; then reports the commands. */
-static void sweep(void)
+static void init_task_sweep(void)
 {
         bool waiting = false, alone = true;
         FOR_EACH_TASK(t)
@@ -257,11 +257,11 @@ void tasks_reap(void)
                 if (WIFSTOPPED(status))
                         stopped(task);
                 else if (task)
-                        ended(task, status, &usage);
+                        init_task_ended(task, status, &usage);
                 else
                         charge_stranger(&usage);
         }
-        sweep();
+        init_task_sweep();
 }
 
 void tasks_announced(pid_t pid, int code)

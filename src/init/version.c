@@ -24,7 +24,7 @@ struct asking {
         volatile int failure;
 };
 
-static void become(void *arg)
+static void init_version_become(void *arg)
 {
         struct asking *asking = arg;
         const struct request_spawn *what = asking->what;
@@ -41,7 +41,7 @@ static void become(void *arg)
         sys_exit(127);
 }
 
-static size_t hear(int fd, char said[SAID_MAX])
+static size_t init_version_receive(int fd, char said[SAID_MAX])
 {
         size_t len = 0;
         while (len < SAID_MAX - 1) {
@@ -60,7 +60,7 @@ static bool is_digit(char c)
 }
 
 /* The first number is the version: v22.11.0 matches 22, but neither 2 nor 221. */
-static bool says(const char *said, const char *version)
+static bool init_version_says(const char *said, const char *version)
 {
         size_t len = strlen(version);
         while (*said && !is_digit(*said))
@@ -68,7 +68,7 @@ static bool says(const char *said, const char *version)
         return len > 0 && !strncmp(said, version, len) && !is_digit(said[len]);
 }
 
-static int ask(const struct request_spawn *what, void *stack_top)
+static int init_version_ask(const struct request_spawn *what, void *stack_top)
 {
         char said[SAID_MAX] = "";
         int ends[2], status = 0;
@@ -76,10 +76,10 @@ static int ask(const struct request_spawn *what, void *stack_top)
         if (r < 0)
                 return r;
         struct asking asking = {.what = what, .out = ends[1]};
-        pid_t pid = sys_clone(CLONE_VM | CLONE_VFORK | SIGCHLD, stack_top, become, &asking);
+        pid_t pid = sys_clone(CLONE_VM | CLONE_VFORK | SIGCHLD, stack_top, init_version_become, &asking);
         sys_close(ends[1]);
         if (pid > 0 && asking.failure == 0)
-                hear(ends[0], said);
+                init_version_receive(ends[0], said);
         sys_close(ends[0]);
         if (pid < 0)
                 return pid;
@@ -89,7 +89,7 @@ static int ask(const struct request_spawn *what, void *stack_top)
         if (pid > 0 && WIFSIGNALED(status) &&
             WTERMSIG(status) != SIGPIPE) /* SIGPIPE: the output was long enough */
                 first_end_as(status);
-        return says(said, what->version) ? 0 : -ENOENT;
+        return init_version_says(said, what->version) ? 0 : -ENOENT;
 }
 
 int version_settle(const struct request_spawn *what, void *stack_top)
@@ -97,7 +97,7 @@ int version_settle(const struct request_spawn *what, void *stack_top)
         char **program = what->first_argv ? what->first_argv : what->argv;
         if (spawn_finds(program[0], what->env))
                 return 0;
-        int r = ask(what, stack_top);
+        int r = init_version_ask(what, stack_top);
         if (r == 0)
                 program[0] = what->check_argv[0];
         return r;

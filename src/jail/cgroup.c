@@ -54,8 +54,9 @@ struct cgroup {
         bool keeps;
         struct counters counters;
         int join[N_CONTROLLERS]; /* files that a joining process writes "0" to */
-        int forget_peak;         /* file that resets the peak of memory */
-        bool rested;             /* it was empty between two sandboxes */
+        bool rested;             /* it was empty before its present sandbox: made ahead, or reused */
+        bool fresh;              /* made ahead, and no sandbox has used it */
+        bool resets_peak;        /* the file MEMORY_PEAK is open for resetting it, or does not exist */
 };
 
 struct path {
@@ -212,12 +213,9 @@ int cgroup_new(const struct cgroup_home *home, const struct cella_limits *limits
         if (!cg)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "cgroup");
         for (int c = 0; c < N_CONTROLLERS; c++)
-                cg->dir[c] = -1;
+                cg->dir[c] = cg->join[c] = -1;
         for (int i = 0; i < N_COUNTERS; i++)
                 cg->counters.fd[i] = -1;
-        for (int c = 0; c < N_CONTROLLERS; c++)
-                cg->join[c] = -1;
-        cg->forget_peak = -1;
         cg->freezable = cg->keeps = freezable;
         cg->home = home;
         if (!home && (r = cgroup_home_open(&cg->own_home, err)) < 0)
@@ -258,22 +256,37 @@ static void let_go_file(int *fd)
         __atomic_fetch_sub(&kept, 1, __ATOMIC_RELAXED);
 }
 
+/* The peak of memory is reset by writing to its file.  On v2 that changes only what is read from the same
+ * open file, and is possible since Linux 6.12. */
 static void hold(struct cgroup *cg, enum counter counter)
 {
         const int controller = controller_of[counter];
-        if (cg->has[controller])
-                hold_file(cg, controller, counter_file(counter, cg->home->v2), O_RDONLY,
-                          &cg->counters.fd[counter]);
+        const char *file = counter_file(counter, cg->home->v2);
+        int *fd = &cg->counters.fd[counter], r = -1;
+        if (!cg->has[controller])
+                return;
+        if (counter == MEMORY_PEAK && cg->rested && *fd < 0) {
+                r = hold_file(cg, controller, file, O_RDWR, fd);
+                cg->resets_peak = r == 0 || r == -ENOENT;
+        }
+        if (r < 0)
+                hold_file(cg, controller, file, O_RDONLY, fd);
 }
 
-static void let_go(struct cgroup *cg, enum counter counter)
+bool cgroup_can_keep(void)
 {
-        let_go_file(&cg->counters.fd[counter]);
+        return __atomic_load_n(&kept, __ATOMIC_RELAXED) <= KEPT_MAX;
+}
+
+void cgroup_forked(void)
+{
+        kept = 0;
 }
 
 static bool may_keep(const struct cgroup *cg)
 {
-        return cg->keeps && __atomic_load_n(&kept, __ATOMIC_RELAXED) <= KEPT_MAX;
+        /* The base of the counters of a reused group is lost when its files are closed. */
+        return cg->keeps && (cg->rested || cgroup_can_keep());
 }
 
 static void forget(struct cgroup *cg)
@@ -283,8 +296,7 @@ static void forget(struct cgroup *cg)
                 let_go_file(&cg->join[c]);
         }
         for (int i = 0; i < N_COUNTERS; i++)
-                let_go(cg, i);
-        let_go_file(&cg->forget_peak);
+                let_go_file(&cg->counters.fd[i]);
         cgroup_home_free(cg->own_home);
         free(cg);
 }
@@ -351,7 +363,7 @@ static bool get(struct cgroup *cg, enum counter counter, uint64_t *ret)
         hold(cg, counter);
         const bool got = counters_get(&cg->counters, counter, ret);
         if (!may_keep(cg))
-                let_go(cg, counter);
+                let_go_file(&cg->counters.fd[counter]);
         return got;
 }
 
@@ -372,7 +384,7 @@ uint64_t cgroup_cpu_us(struct cgroup *cg)
         hold(cg, CPU_US);
         const uint64_t used = counters_cpu_us(&cg->counters);
         if (!may_keep(cg))
-                let_go(cg, CPU_US);
+                let_go_file(&cg->counters.fd[CPU_US]);
         return used;
 }
 
@@ -408,10 +420,11 @@ void cgroup_unthrottle(struct cgroup *cg)
         cg->throttled = r < 0;
 }
 
-/* On v1, the limit that includes swap may not be below the other one, so it is raised first. */
-static int raise_memory(const struct cgroup *cg, uint64_t bytes)
+/* On v1, the limit that includes swap may not be below the other one: to raise both, it is raised first. */
+static int change_memory(const struct cgroup *cg, uint64_t bytes)
 {
-        int r = cg->home->v2 ? 0 : set(cg, MEMORY, "memory.memsw.limit_in_bytes", bytes);
+        const bool first = !cg->home->v2 && bytes > cg->limits.memory_bytes;
+        int r = first ? set(cg, MEMORY, "memory.memsw.limit_in_bytes", bytes) : 0;
         if (r == 0 || r == -ENOENT)
                 r = limit_memory(cg, bytes);
         if (r == 0 && cg->sockets_limited && !cg->home->v2)
@@ -419,24 +432,29 @@ static int raise_memory(const struct cgroup *cg, uint64_t bytes)
         return r == -ENOENT ? 0 : r; /* see cgroup_limit_sockets() */
 }
 
+static int change_limits(struct cgroup *cg, const struct cella_limits *limits)
+{
+        int r = 0;
+        if (cg->has[MEMORY] && limits->memory_bytes != cg->limits.memory_bytes)
+                r = change_memory(cg, limits->memory_bytes);
+        if (r == 0 && cg->has[PIDS] && limits->processes != cg->limits.processes)
+                r = limit_processes(cg, limits->processes);
+        cg->limits = *limits;
+        return r;
+}
+
 int cgroup_raise(struct cgroup *cg, const struct cella_limits *limits)
 {
         const struct cella_limits before = cg->limits;
         const bool throttled = cg->throttled;
-        int r = 0;
-        if (cg->has[MEMORY] && limits->memory_bytes > before.memory_bytes)
-                r = raise_memory(cg, limits->memory_bytes);
-        if (r == 0 && cg->has[PIDS] && limits->processes > before.processes)
-                r = limit_processes(cg, limits->processes);
+        int r = change_limits(cg, limits);
         if (r == 0 && throttled && limits->cpus_milli > before.cpus_milli) {
                 /* v1 refuses a limit above that of the parent group.  Then ours must go. */
                 cgroup_unthrottle(cg);
                 r = cgroup_throttle(cg, limits->cpus_milli);
         }
-        if (r == 0) {
-                cg->limits = *limits;
+        if (r == 0)
                 return 0;
-        }
         set_limits(cg, &before);
         if (throttled)
                 cgroup_throttle(cg, before.cpus_milli);
@@ -453,7 +471,7 @@ static void hold_all(struct cgroup *cg)
 static void let_go_all(struct cgroup *cg)
 {
         for (int i = 0; i < N_COUNTERS && !may_keep(cg); i++)
-                let_go(cg, i);
+                let_go_file(&cg->counters.fd[i]);
 }
 
 void cgroup_read_usage(struct cgroup *cg, struct cgroup_usage *ret)
@@ -468,14 +486,21 @@ const struct counters *cgroup_counters(const struct cgroup *cg)
         return cg->rested && may_keep(cg) ? &cg->counters : NULL;
 }
 
-/* v1 only.  v2 cannot reset the peak of memory before Linux 6.12; and it has only one group, into which the
- * child is cloned directly, so reuse would gain little. */
+void cgroup_rest(struct cgroup *cg)
+{
+        cg->rested = cg->fresh = true;
+}
+
 bool cgroup_may_serve_again(struct cgroup *cg)
 {
         uint64_t left = 1, peak = 0, refused = 1, killed = 1;
-        if (cg->home->v2 || cg->freezable || cg->throttled || !cg->has[MEMORY] || !cg->has[PIDS])
+        if (cg->freezable || cg->throttled || !cg->has[MEMORY] || !cg->has[PIDS])
                 return false;
         cg->rested = true;
+        cg->fresh = false;
+        hold(cg, MEMORY_PEAK);
+        if (!cg->resets_peak)
+                return false;
         get(cg, PIDS_PEAK, &peak); /* if the kernel has no peak, none is reported */
         return get(cg, PIDS_NOW, &left) && left == 0 && peak <= 2 && get(cg, PIDS_REFUSED, &refused) &&
                refused == 0 && get(cg, OOM_KILLS, &killed) && killed == 0;
@@ -497,39 +522,29 @@ static bool is_whole(const struct cgroup *cg)
         return true;
 }
 
-/* Returns false if CPU time is counted but cannot be read. */
-static bool begin_cpu(struct cgroup *cg)
+/* Makes the counters start from zero.  The others are zero, see cgroup_may_serve_again().  Returns false if
+ * one cannot be read or reset. */
+static bool begin_counting(struct cgroup *cg)
 {
-        cg->counters.cpu_us_before = 0;
-        cg->counters.cpu_us_before = counters_cpu_us(&cg->counters);
-        return cg->counters.cpu_us_before > 0 || !cg->has[CPUACCT];
-}
-
-static int forget_peak(struct cgroup *cg)
-{
-        int r = hold_file(cg, MEMORY, counter_file(MEMORY_PEAK, false), O_WRONLY, &cg->forget_peak);
-        if (r == 0)
-                r = (int)sys_write(cg->forget_peak, "0", 1);
-        if (!may_keep(cg))
-                let_go_file(&cg->forget_peak);
-        return r;
+        const int peak = cg->counters.fd[MEMORY_PEAK];
+        if (!cg->fresh && (!cg->resets_peak || (peak >= 0 && sys_write(peak, "0", 1) != 1)))
+                return false;
+        return counters_begin_cpu(&cg->counters) || !cg->has[CPUACCT];
 }
 
 bool cgroup_renew(struct cgroup *cg, const struct cella_limits *limits)
 {
-        const struct cella_limits *mine = &cg->limits;
         uint64_t left = 1, bytes = 0;
-        if (mine->memory_bytes != limits->memory_bytes || mine->processes != limits->processes ||
-            (mine->cpu_time_ms > 0) != (limits->cpu_time_ms > 0))
+        /* On v1 the group that counts CPU time may be missing, see make_dirs(). */
+        const bool uncounted = limits->cpu_time_ms > 0 && !cg->has[CPUACCT];
+        if (!cgroup_can_keep() || (uncounted && cg->home->parent[CPUACCT] >= 0))
                 return false;
         cg->keeps = true;
         if (!is_whole(cg) || !get(cg, PIDS_NOW, &left) || left > 0 || !get(cg, MEMORY_NOW, &bytes) ||
-            bytes > LEFT_BYTES_MAX || forget_peak(cg) < 0)
+            bytes > LEFT_BYTES_MAX)
                 return false;
         hold_all(cg);
-        const bool counts = begin_cpu(cg);
-        let_go_all(cg);
-        return counts;
+        return begin_counting(cg) && change_limits(cg, limits) == 0;
 }
 
 static int write_freezer(const struct cgroup *cg, bool freeze)

@@ -22,6 +22,9 @@ struct cgroup_home;
 int cgroup_new(const struct cgroup_home *home, const struct cella_limits *limits, bool freezable,
                struct cgroup **ret, struct cella_err *err);
 
+/* Call in a forked process that has closed all descriptors of the groups and does not use them. */
+void cgroup_forked(void);
+
 /* Removes the groups.  All processes in them must be dead.  NULL is allowed. */
 struct cgroup *cgroup_free(struct cgroup *cg);
 DEFINE_AUTO(struct cgroup *, cgroup_free)
@@ -30,14 +33,22 @@ DEFINE_AUTO(struct cgroup *, cgroup_free)
  * valid. */
 int cgroup_try_free(struct cgroup *cg);
 
+/* Marks new groups as made ahead: cgroup_renew() prepares them for their first sandbox. */
+void cgroup_rest(struct cgroup *cg);
+
+/* Whether more groups can keep their counters open, which groups that are made ahead or reused need. */
+bool cgroup_can_keep(void);
+
 /* Whether the groups of a dead sandbox may be reused.  Reuse saves making and removing groups, which is the
  * most expensive part of a sandbox.  Allowed only if the groups reveal nothing about their last sandbox: all
- * processes are dead, at most one process ran beside init, and no fork was refused and no process killed for
- * memory. */
+ * processes are dead, at most one process ran beside init (the peak of processes cannot be reset), no fork
+ * was refused and no process killed for memory, and the kernel can reset the peak of memory (v2: since Linux
+ * 6.12) or does not count it. */
 bool cgroup_may_serve_again(struct cgroup *cg);
 
-/* Prepares reused groups: the counters start from zero.  Returns false if they are still busy, have other
- * limits, or contain memory that the kernel has not freed. */
+/* Prepares groups that were made ahead or are reused: sets the limits, and the counters start from zero.
+ * Returns false if that is not possible, or if the groups are still busy or contain memory that the kernel
+ * has not freed; then they cannot be used. */
 bool cgroup_renew(struct cgroup *cg, const struct cella_limits *limits);
 
 /* Returns a number that no other live sandbox of this host has. */
@@ -54,8 +65,8 @@ int cgroup_clone_fd(const struct cgroup *cg);
 int cgroup_join_fds(struct cgroup *cg, bool cloned_into, int fds[JAIL_CGROUP_FDS_MAX], struct cella_err *err);
 void cgroup_joined(struct cgroup *cg);
 
-/* Raises the limits on memory and processes, and on CPUs if cgroup_throttle() was called; those that are not
- * above the present ones do not change.  On failure the limits are as before. */
+/* Raises the limits on memory and processes, and on CPUs if cgroup_throttle() was called.  limits: none is
+ * below the present one.  On failure the limits are as before. */
 int cgroup_raise(struct cgroup *cg, const struct cella_limits *limits);
 
 /* Limits the memory of sockets, which v1 counts separately and only with a limit.  Call before any socket is
@@ -78,8 +89,8 @@ void cgroup_unthrottle(struct cgroup *cg);
 
 void cgroup_read_usage(struct cgroup *cg, struct cgroup_usage *ret);
 
-/* For reused groups: returns their open counters (borrowed), which another process may read.  Otherwise
- * NULL. */
+/* For groups that were made ahead or are reused: returns their open counters (borrowed), which another
+ * process may read.  Otherwise NULL. */
 const struct counters *cgroup_counters(const struct cgroup *cg);
 
 /* Freeze and thaw all processes.  -ENOTSUP: not made freezable, or this host has no freezer.  Freezing takes

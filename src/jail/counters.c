@@ -46,12 +46,24 @@ bool counters_get(const struct counters *counters, enum counter counter, uint64_
         return counter_find(text, counters->v2 ? files[counter].v2_key : files[counter].v1_key, ret);
 }
 
+/* v1 counts nanoseconds. */
+static bool get_cpu_us(const struct counters *counters, uint64_t *ret)
+{
+        const bool got = counters_get(counters, CPU_US, ret);
+        if (got && !counters->v2)
+                *ret /= 1000;
+        return got;
+}
+
+bool counters_begin_cpu(struct counters *counters)
+{
+        return get_cpu_us(counters, &counters->cpu_us_before);
+}
+
 uint64_t counters_cpu_us(const struct counters *counters)
 {
         uint64_t now = 0;
-        counters_get(counters, CPU_US, &now);
-        if (!counters->v2)
-                now /= 1000;
+        get_cpu_us(counters, &now);
         return now > counters->cpu_us_before ? now - counters->cpu_us_before : 0;
 }
 

@@ -36,6 +36,9 @@ bool counter_find(const char *text, const char *key, uint64_t *ret);
 /* Returns false if the file or the line does not exist. */
 bool counters_get(const struct counters *counters, enum counter counter, uint64_t *ret);
 
+/* From now on only later CPU time is counted.  Returns false if it cannot be read. */
+bool counters_begin_cpu(struct counters *counters);
+
 /* Returns the CPU time since cpu_us_before; 0: unknown. */
 uint64_t counters_cpu_us(const struct counters *counters);
 

@@ -40,12 +40,19 @@ static int lost_owner(struct cella_err *err)
 
 int jail_set_groups(struct jail_spec *spec, const struct init_groups *groups, const int *fds, unsigned n_fds)
 {
+        if ((groups->n_ids != 1 && groups->n_ids != JAIL_IDS) ||
+            (groups->n_ids != 1 &&
+             (groups->has_user || spec->direct || spec->inner_uid != 0 || spec->inner_gid >= JAIL_IDS)) ||
+            (groups->set_id && groups->n_ids == 1))
+                return -EPROTO;
         if (groups->has_user > n_fds || n_fds - (groups->has_user != 0) > JAIL_CGROUP_FDS_MAX)
                 return -EPROTO;
         spec->walls = groups->walls;
         spec->host_uid = groups->host_uid;
         spec->host_gid = groups->host_gid;
         spec->limit_processes_by_rlimit = groups->limit_processes_by_rlimit;
+        spec->n_ids = groups->n_ids;
+        spec->set_id = groups->set_id != 0;
         if (groups->has_user)
                 spec->user_fd = fds[--n_fds];
         memcpy(spec->groups.fds, fds, n_fds * sizeof *fds);
@@ -162,7 +169,7 @@ static int load_filter(const struct jail_spec *spec, struct cella_err *err)
 {
         if (!(spec->walls & WALL_SECCOMP))
                 return 0;
-        int r = seccomp_load();
+        int r = seccomp_load(spec->set_id);
         return r < 0 ? err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "seccomp: cannot load the filter") : 0;
 }
 
@@ -182,9 +189,13 @@ static int raise_walls(struct jail_spec *spec, int control_fd, struct cella_err 
         if ((r = view_build(spec, err)) < 0 || (r = take_groups(spec, control_fd, err)) < 0 ||
             (r = join_groups(spec, err)) < 0 || (r = view_give(spec, err)) < 0)
                 return r;
-        if (spec->several && (spec->census_fd = sys_proc()) < 0)
+        if (spec->several && (spec->census_fd = sys_proc(false)) < 0)
                 return err_set(err, CELLA_ISOLATION_UNAVAILABLE, spec->census_fd,
                                "mount: cannot see processes");
+        /* Here, because a /proc cannot be mounted by an ordinary user who sees only a restricted one. */
+        if (spec->n_ids > 1 && (spec->own_proc_fd = sys_proc(true)) < 0)
+                return err_set(err, CELLA_ISOLATION_UNAVAILABLE, spec->own_proc_fd,
+                               "user: cannot mount /proc to map users");
         AUTO(sys_close)
         int ruleset = landlock_prepare(spec, err);
         if (ruleset < -1)
@@ -220,7 +231,7 @@ static int close_others(const struct jail_spec *spec, unsigned first)
 }
 
 /* The last steps, after which nothing is opened any more. */
-static int finish(struct jail_spec *spec, int control_fd)
+static int jail_enter_finish(struct jail_spec *spec, int control_fd)
 {
         int r, last = control_fd;
         sys_umask(022);
@@ -248,6 +259,6 @@ int jail_enter(struct jail_spec *spec, int control_fd, struct cella_err *err)
                 return err_set(err, CELLA_ISOLATION_UNAVAILABLE, spec->proc_fd, "mount: cannot open /proc");
         if ((r = raise_walls(spec, control_fd, err)) < 0)
                 return r;
-        r = finish(spec, control_fd);
+        r = jail_enter_finish(spec, control_fd);
         return r < 0 ? err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "hygiene: cannot finish") : 0;
 }

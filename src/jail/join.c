@@ -144,7 +144,7 @@ static int close_calls(struct jail_spec *spec, struct cella_err *err)
                 spec->walls &= ~(uint32_t)WALL_LANDLOCK;
         if ((r = landlock_restrict(ruleset, err)) < 0)
                 return r;
-        if ((r = seccomp_load()) < 0)
+        if ((r = seccomp_load(false)) < 0)
                 return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "seccomp: cannot load the filter");
         /* Another kernel may implement filters differently, so test one refused call that would fail with
          * another error without the filter.  With a listener the call would be reported to this process, so
@@ -154,7 +154,7 @@ static int close_calls(struct jail_spec *spec, struct cella_err *err)
         return 0;
 }
 
-static int finish(struct jail_spec *spec, int control_fd, struct cella_err *err)
+static int jail_join_finish(struct jail_spec *spec, int control_fd, struct cella_err *err)
 {
         int r, last = control_fd;
         sys_umask(022);
@@ -183,5 +183,5 @@ int jail_join(struct jail_spec *spec, const uint64_t outside[INIT_NS_COUNT], int
             (r = check_files(spec, !outside, err)) < 0 || (r = set_rlimits(spec, err)) < 0 ||
             (r = close_calls(spec, err)) < 0)
                 return r;
-        return finish(spec, control_fd, err);
+        return jail_join_finish(spec, control_fd, err);
 }

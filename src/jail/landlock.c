@@ -52,7 +52,7 @@ static int allow_below(int ruleset, int fd, uint64_t access)
         return (int)sys_call4(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
 }
 
-static int allow(int ruleset, const char *path, uint64_t access)
+static int landlock_allow(int ruleset, const char *path, uint64_t access)
 {
         if (access == 0) /* this ABI has none of these rights */
                 return 0;
@@ -63,7 +63,7 @@ static int allow(int ruleset, const char *path, uint64_t access)
 /* Paths are relative to the working directory, which is the new root (not "/" yet). */
 static int add_rules(const struct jail_spec *spec, int ruleset, uint64_t all)
 {
-        int r = allow(ruleset, spec->walls & WALL_MOUNT ? "." : "/", all & ACCESS_READ);
+        int r = landlock_allow(ruleset, spec->walls & WALL_MOUNT ? "." : "/", all & ACCESS_READ);
         /* This /proc is in no tree of the view, so it needs its own rule.  Only init has the descriptor. */
         if (r == 0 && spec->census_fd >= 0)
                 r = allow_below(ruleset, spec->census_fd, all & (ACCESS_READ_FILE | ACCESS_READ_DIR));
@@ -71,23 +71,23 @@ static int add_rules(const struct jail_spec *spec, int ruleset, uint64_t all)
                 return r;
         /* Everything in an image may be changed, and nothing else is below this root. */
         if (spec->image)
-                r = allow(ruleset, ".", all & ~(uint64_t)ACCESS_IOCTL_DEV);
+                r = landlock_allow(ruleset, ".", all & ~(uint64_t)ACCESS_IOCTL_DEV);
         if (r < 0)
                 return r;
-        r = allow(ruleset, "dev", all & (ACCESS_WRITE_FILE | ACCESS_TRUNCATE));
+        r = landlock_allow(ruleset, "dev", all & (ACCESS_WRITE_FILE | ACCESS_TRUNCATE));
         /* Terminals need ioctls. */
         for (size_t i = 0; i < ARRAY_LEN(terminals) && r == 0; i++)
-                r = allow(ruleset, terminals[i], all & ACCESS_IOCTL_DEV);
+                r = landlock_allow(ruleset, terminals[i], all & ACCESS_IOCTL_DEV);
         for (const char *const *d = view_writable; *d && r == 0 && !spec->image; d++)
-                r = allow(ruleset, *d + 1, all);
+                r = landlock_allow(ruleset, *d + 1, all);
         for (size_t i = 0; i < spec->n_mounts && r == 0; i++) {
                 /* A rule for a single file accepts only file rights. */
                 uint64_t file = ACCESS_READ_FILE | ACCESS_EXECUTE | ACCESS_WRITE_FILE | ACCESS_TRUNCATE;
                 if (!spec->mounts[i].writable || spec->image)
                         continue;
-                r = allow(ruleset, spec->mounts[i].target + 1, all);
+                r = landlock_allow(ruleset, spec->mounts[i].target + 1, all);
                 if (r == -EINVAL)
-                        r = allow(ruleset, spec->mounts[i].target + 1, all & file);
+                        r = landlock_allow(ruleset, spec->mounts[i].target + 1, all & file);
         }
         return r;
 }

@@ -25,7 +25,7 @@
 
 /* Makes a namespace for the calling thread.  path in dir is its /proc entry.  Returns its descriptor or
  * -errno. */
-static int make(int dir, const char *path)
+static int netns_make(int dir, const char *path)
 {
         int r = sys_unshare(CLONE_NEWNET);
         return r < 0 ? r : sys_openat(dir, path, O_RDONLY, 0);
@@ -41,7 +41,7 @@ static int loopback_up(void)
 int netns_visit(struct netns_visit *visit)
 {
         visit->home = sys_openat(AT_FDCWD, OWN_NAMESPACE, O_RDONLY, 0);
-        visit->fd = visit->home < 0 ? visit->home : make(AT_FDCWD, OWN_NAMESPACE);
+        visit->fd = visit->home < 0 ? visit->home : netns_make(AT_FDCWD, OWN_NAMESPACE);
         return visit->fd < 0 ? visit->fd : 0;
 }
 
@@ -134,7 +134,7 @@ void netns_let_go(struct netns_kept *kept)
 static int helper(void *arg)
 {
         struct netns *ns = arg;
-        int fd = make(ns->proc, OWN_IN_PROC), r = fd < 0 ? fd : loopback_up();
+        int fd = netns_make(ns->proc, OWN_IN_PROC), r = fd < 0 ? fd : loopback_up();
         ns->result = r < 0 ? r : fd;
         sys_exit(0);
 }

@@ -20,7 +20,7 @@ static bool is_return(const struct sock_filter *i, uint32_t action)
 }
 
 /* Without a listener, replaces reports by plain refusals. */
-static int load(unsigned flags)
+static int seccomp_load_program(bool set_id, unsigned flags)
 {
         struct sock_filter code[SECCOMP_FILTER_MAX];
         const struct sock_fprog program = {.len = seccomp_filter_len, .filter = code};
@@ -30,16 +30,18 @@ static int load(unsigned flags)
                 if (is_return(&code[i], SECCOMP_RET_USER_NOTIF) && flags == 0)
                         code[i].k = SECCOMP_RET_ERRNO | (code[i].k & SECCOMP_RET_DATA);
         }
+        if (set_id)
+                seccomp_allow_set_id(code, seccomp_filter_len);
         /* No other flag on purpose.  SPEC_ALLOW would save a little time on kernels before 5.16, which enable
          * speculation mitigations for filtered tasks; untrusted code needs these mitigations. */
         return (int)sys_call3(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
 }
 
-int seccomp_load(void)
+int seccomp_load(bool set_id)
 {
-        int fd = load(SECCOMP_FILTER_FLAG_NEW_LISTENER);
+        int fd = seccomp_load_program(set_id, SECCOMP_FILTER_FLAG_NEW_LISTENER);
         if (fd < 0)
-                return load(0);
+                return seccomp_load_program(set_id, 0);
         listener = fd;
         if (fd < SECCOMP_LISTENER_LEAST) {
                 listener = sys_dup_above(fd, SECCOMP_LISTENER_LEAST);

@@ -7,8 +7,9 @@
 #include "cella.h"
 #include "jail/walls.h"
 
-#define JAIL_UID 1000u /* uid of the code, inside */
-#define JAIL_HELPERS 8 /* processes of init itself in a sandbox for several commands */
+#define JAIL_UID 1000u  /* uid of the code, inside */
+#define JAIL_IDS 65536u /* uids, and gids, of a sandbox with several users */
+#define JAIL_HELPERS 8  /* processes of init itself in a sandbox for several commands */
 #define JAIL_CGROUP_FDS_MAX 5
 #define JAIL_PINS_MAX 16
 
@@ -42,11 +43,14 @@ struct jail_spec {
         bool privileged;
         unsigned host_uid, host_gid; /* of the code, outside; for root, from INIT_GROUPS */
         unsigned inner_uid, inner_gid;
-        bool several; /* several commands: provides the descriptor JAIL_CENSUS_FD, see jail_enter() */
-        bool network; /* it can have connections, see way_out.h */
-        bool direct;  /* not isolated: limits and processes that can be ended, but the host's files and
-                           network. If the owner is root, the code gets a uid that owns nothing; otherwise the
-                           owner's */
+        unsigned n_ids; /* ids inside: 1, or JAIL_IDS for an image that runs as root: then the inner ids 0 to
+                           JAIL_IDS - 1 are host_uid, host_gid and those that follow; from INIT_GROUPS */
+        bool set_id;    /* the code may set set-user-id and set-group-id bits; from INIT_GROUPS */
+        bool several;   /* several commands: provides the descriptor JAIL_CENSUS_FD, see jail_enter() */
+        bool network;   /* it can have connections, see way_out.h */
+        bool direct;    /* not isolated: limits and processes that can be ended, but the host's files and
+                             network. If the owner is root, the code gets a uid that owns nothing; otherwise the
+                             owner's */
         enum jail_view view;
         int view_fd; /* -1: not needed */
         uint32_t view_tag;
@@ -63,6 +67,7 @@ struct jail_spec {
         int user_fd;  /* a user namespace with its maps; -1: make one */
         /* Set while the isolation is set up. */
         int proc_fd;             /* the host's /proc */
+        int own_proc_fd;         /* a writable /proc of this PID namespace, with several users; else -1 */
         uint64_t cpu_outside_us; /* CPU time that this process used before it joined the control groups */
         int census_fd;
         int pins[JAIL_PINS_MAX]; /* ascending; init keeps them open, see view_proc.c */

@@ -60,7 +60,7 @@ static const struct {
 static const char *const usr_links[] = {"bin", "sbin", "lib", "lib32", "lib64", "libx32"};
 
 /* Public files of the host's /etc that programs need: targets of Debian's command names, the library cache,
- * trusted certificates. */
+ * trusted certificates, names of services and protocols. */
 static const struct {
         const char *path;
         bool directory;
@@ -68,6 +68,7 @@ static const struct {
         {"etc/alternatives", true},     {"etc/ld.so.cache", false},    {"etc/ssl/certs", true},
         {"etc/ssl/openssl.cnf", false}, {"etc/java-11-openjdk", true}, /* java's own files link to there */
         {"etc/matplotlibrc", false},    {"etc/fonts", true}, /* matplotlib does not start without its file */
+        {"etc/services", false},        {"etc/protocols", false}, /* for getservbyname() */
         {"etc/java-17-openjdk", true},  {"etc/java-21-openjdk", true}, {"etc/java-25-openjdk", true},
 };
 

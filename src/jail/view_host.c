@@ -27,7 +27,7 @@ struct entry { /* the format of getdents64() */
         char name[];
 };
 
-static int fail(struct cella_err *err, int r, const char *name)
+static int view_host_fail(struct cella_err *err, int r, const char *name)
 {
         return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "mount: cannot show '/%s'", name);
 }
@@ -52,7 +52,7 @@ static int show_tree(int root, const char *name, bool directory)
         return tree < 0 ? tree : sys_move_mount(tree, AT_FDCWD, name);
 }
 
-static bool is_ours(const char *name)
+static bool view_host_is_ours(const char *name)
 {
         static const char *const names[] = {".", "..", "proc", "workspace"};
         for (size_t i = 0; i < ARRAY_LEN(names); i++)
@@ -70,16 +70,16 @@ static int show_entries(int root, struct cella_err *err)
                 for (const char *p = buffer; p < buffer + n; p += ((const struct entry *)p)->length) {
                         const struct entry *e = (const struct entry *)p;
                         int r = 0;
-                        if (is_ours(e->name))
+                        if (view_host_is_ours(e->name))
                                 continue;
                         if (e->type == LINK)
                                 r = show_link(root, e->name);
                         else if (e->type == DIRECTORY || e->type == REGULAR)
                                 r = show_tree(root, e->name, e->type == DIRECTORY);
                         if (r < 0)
-                                return fail(err, r, e->name);
+                                return view_host_fail(err, r, e->name);
                 }
-        return n < 0 ? fail(err, (int)n, "") : 0;
+        return n < 0 ? view_host_fail(err, (int)n, "") : 0;
 }
 
 int view_build_host(const struct jail_spec *spec, struct cella_err *err)
@@ -90,14 +90,14 @@ int view_build_host(const struct jail_spec *spec, struct cella_err *err)
                 return r;
         AUTO(sys_close) int root = sys_openat(AT_FDCWD, "/", O_RDONLY | O_DIRECTORY, 0);
         if (root < 0)
-                return fail(err, root, "");
+                return view_host_fail(err, root, "");
         if ((r = show_entries(root, err)) < 0)
                 return r;
         if ((r = sys_mkdirat(AT_FDCWD, "proc", 0555)) < 0 ||
             (r = sys_mount("proc", "proc", "proc", flags, NULL)) < 0)
-                return fail(err, r, "proc");
+                return view_host_fail(err, r, "proc");
         if ((r = sys_mkdirat(AT_FDCWD, "workspace", 0755)) < 0 ||
             (r = sys_mount("workspace", "workspace", NULL, MS_BIND, NULL)) < 0)
-                return fail(err, r, "workspace");
+                return view_host_fail(err, r, "workspace");
         return 0;
 }

@@ -97,7 +97,7 @@ int view_build_image(struct jail_spec *spec, struct cella_err *err)
         return r < 0 ? r : view_show_proc(spec, err);
 }
 
-static int give(const struct jail_spec *spec, struct cella_err *err)
+static int view_image_give(const struct jail_spec *spec, struct cella_err *err)
 {
         int r = 0;
         if (!spec->privileged || !(spec->walls & WALL_USER))
@@ -107,6 +107,10 @@ static int give(const struct jail_spec *spec, struct cella_err *err)
                         r = sys_fchownat(AT_FDCWD, directories[i].path, spec->host_uid, spec->host_gid);
         for (size_t i = 0; i < ARRAY_LEN(files) && r == 0; i++)
                 r = sys_fchownat(AT_FDCWD, files[i].path, spec->host_uid, spec->host_gid);
+        /* With several users root owns them, as in any system, and can change their modes. */
+        static const char *const shared[] = {"tmp", "dev/shm"};
+        for (size_t i = 0; i < ARRAY_LEN(shared) && r == 0 && spec->n_ids > 1; i++)
+                r = sys_fchownat(AT_FDCWD, shared[i], spec->host_uid, spec->host_gid);
         return r < 0 ? view_fail(err, r, "change the owner of", "/etc") : 0;
 }
 
@@ -132,7 +136,7 @@ static int mount_overlay(const struct jail_spec *spec, struct cella_err *err)
 }
 
 /* Mounts these directories over those of the image. */
-static int cover(const struct jail_spec *spec, struct cella_err *err)
+static int view_image_cover(const struct jail_spec *spec, struct cella_err *err)
 {
         static const struct {
                 const char *from, *to, *name;
@@ -157,7 +161,11 @@ static int cover(const struct jail_spec *spec, struct cella_err *err)
 int view_give_image(const struct jail_spec *spec, struct cella_err *err)
 {
         int r;
-        if ((r = give(spec, err)) < 0 || (r = mount_overlay(spec, err)) < 0 || (r = cover(spec, err)) < 0)
+        /* Daemons of other users have directories there. */
+        if (spec->n_ids > 1 && (r = sys_chmod("run", 0755)) < 0)
+                return view_fail(err, r, "change the mode of", "/run");
+        if ((r = view_image_give(spec, err)) < 0 || (r = mount_overlay(spec, err)) < 0 ||
+            (r = view_image_cover(spec, err)) < 0)
                 return r;
         r = sys_chdir("root");
         return r < 0 ? view_fail(err, r, "enter", "the new root") : view_show_mounts(spec, err);

@@ -141,7 +141,7 @@ int view_show_terminals(struct cella_err *err)
 
 /* Opens the parent directory of target and makes missing directories.  Sets *leaf to the last component.
  * Returns the descriptor of the parent or -errno. */
-static int open_parent(const char *target, const char **leaf)
+static int view_parts_open_parent(const char *target, const char **leaf)
 {
         char component[256];
         AUTO(sys_close) int dir = sys_openat(AT_FDCWD, ".", O_PATH | O_DIRECTORY, 0);
@@ -166,11 +166,11 @@ static int open_parent(const char *target, const char **leaf)
         }
 }
 
-static int attach(int tree, const char *target)
+static int view_parts_attach(int tree, const char *target)
 {
         struct statx st;
         const char *leaf = NULL;
-        AUTO(sys_close) int dir = open_parent(target, &leaf);
+        AUTO(sys_close) int dir = view_parts_open_parent(target, &leaf);
         if (dir < 0)
                 return dir;
         int r = sys_statx(tree, "", AT_EMPTY_PATH, STATX_TYPE, &st);
@@ -202,7 +202,7 @@ int view_show_mounts(const struct jail_spec *spec, struct cella_err *err)
                                              "or run cella as the owner");
                 }
                 if (r >= 0)
-                        r = attach(tree, m->target);
+                        r = view_parts_attach(tree, m->target);
                 if (r < 0) {
                         err_set(err, CELLA_INVALID_REQUEST, r, "cannot mount '%.80s' at '%.80s'", m->source,
                                 m->target);

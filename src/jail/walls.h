@@ -20,3 +20,6 @@ enum wall {
         WALL_HYGIENE = 1u << 11, /* descriptors, environment, session, keyring */
         WALL_PROC = 1u << 12,    /* read-only and masked /proc */
 };
+
+/* Not a wall: reported together with them by a sandbox that has several users (jail/spec.h, n_ids). */
+#define WALLS_SEVERAL_USERS (1u << 28)

@@ -153,7 +153,7 @@ static void close_expression(struct netlink *n, struct expression e)
         netlink_close(n, e.element);
 }
 
-static void put_value(struct netlink *n, unsigned type, const void *value, size_t len)
+static void way_out_put_value(struct netlink *n, unsigned type, const void *value, size_t len)
 {
         size_t at = netlink_open(n, type);
         netlink_put(n, NFTA_DATA_VALUE, value, len);
@@ -165,7 +165,7 @@ static void is_equal(struct netlink *n, const void *value, size_t len)
         struct expression e = open_expression(n, "cmp");
         netlink_put_be32(n, NFTA_CMP_SREG, NFT_REG_1);
         netlink_put_be32(n, NFTA_CMP_OP, NFT_CMP_EQ);
-        put_value(n, NFTA_CMP_DATA, value, len);
+        way_out_put_value(n, NFTA_CMP_DATA, value, len);
         close_expression(n, e);
 }
 
@@ -210,7 +210,7 @@ static void then_listener(struct netlink *n, uint16_t port)
         const uint16_t swapped = htons(port);
         struct expression e = open_expression(n, "immediate");
         netlink_put_be32(n, NFTA_IMMEDIATE_DREG, NFT_REG_1);
-        put_value(n, NFTA_IMMEDIATE_DATA, &swapped, sizeof swapped);
+        way_out_put_value(n, NFTA_IMMEDIATE_DATA, &swapped, sizeof swapped);
         close_expression(n, e);
         e = open_expression(n, "tproxy");
         netlink_put_be32(n, NFTA_TPROXY_FAMILY, NFPROTO_UNSPEC); /* IPv4 and IPv6 */
@@ -286,7 +286,7 @@ static int make_rules(struct netlink *n)
 
 /* ---- sockets ---- */
 
-static int set(int fd, int level, int option, int value)
+static int way_out_set(int fd, int level, int option, int value)
 {
         return (int)sys_call5(SYS_setsockopt, fd, level, option, &value, sizeof value);
 }
@@ -300,11 +300,12 @@ static int open_socket(bool v6, int type, uint16_t port)
         const int flags = SOCK_CLOEXEC | SOCK_NONBLOCK;
         AUTO(sys_close)
         int fd = (int)sys_call3(SYS_socket, v6 ? AF_INET6 : AF_INET, type | flags, 0);
-        int r = fd < 0 ? fd : set(fd, IPPROTO_IP, IP_TRANSPARENT, 1); /* accepts any local address */
+        int r = fd < 0 ? fd : way_out_set(fd, IPPROTO_IP, IP_TRANSPARENT, 1); /* accepts any local address */
         if (r == 0 && v6)
-                r = set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+                r = way_out_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
         if (r == 0 && type == SOCK_DGRAM)
-                r = v6 ? set(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1) : set(fd, IPPROTO_IP, IP_PKTINFO, 1);
+                r = v6 ? way_out_set(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1)
+                       : way_out_set(fd, IPPROTO_IP, IP_PKTINFO, 1);
         if (r == 0)
                 r = v6 ? (int)sys_call3(SYS_bind, fd, &any_v6, sizeof any_v6)
                        : (int)sys_call3(SYS_bind, fd, &any_v4, sizeof any_v4);

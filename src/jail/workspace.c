@@ -49,7 +49,7 @@ static const char *const system_directories[] = {
 };
 
 /* Whether one of the paths is the other, or contains it. */
-static bool overlap(const char *a, const char *b)
+static bool jail_workspace_overlap(const char *a, const char *b)
 {
         return mounts_is_in(a, b) || mounts_is_in(b, a);
 }
@@ -57,7 +57,7 @@ static bool overlap(const char *a, const char *b)
 bool workspace_is_of_system(const char *path)
 {
         for (size_t i = 0; i < ARRAY_LEN(system_directories); i++)
-                if (overlap(path, system_directories[i]))
+                if (jail_workspace_overlap(path, system_directories[i]))
                         return true;
         return false;
 }
@@ -66,7 +66,7 @@ bool workspace_is_allowed(const struct workspace_policy *p, const char *path)
 {
         char docker[KEEPER_PATH_MAX + 16];
         snprintf(docker, sizeof docker, "%s" DOCKER_HOME, p->state);
-        if (path[0] != '/' || overlap(path, p->state) || overlap(path, docker))
+        if (path[0] != '/' || jail_workspace_overlap(path, p->state) || jail_workspace_overlap(path, docker))
                 return false;
         if (p->only) /* the user named it on the command line */
                 return !strcmp(path, p->only);

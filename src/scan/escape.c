@@ -5,7 +5,7 @@
 
 #include "base/utf8.h"
 
-static int digit(char c)
+static int escape_digit(char c)
 {
         if (c >= '0' && c <= '9')
                 return c - '0';
@@ -15,18 +15,18 @@ static int digit(char c)
 }
 
 /* Reads up to max digits of a base; returns their number. */
-static size_t number(const char *text, size_t len, size_t max, int base, uint32_t *ret)
+static size_t escape_number(const char *text, size_t len, size_t max, int base, uint32_t *ret)
 {
         size_t n = 0;
         *ret = 0;
-        while (n < len && n < max && digit(text[n]) < base) {
-                *ret = *ret * (uint32_t)base + (uint32_t)digit(text[n]);
+        while (n < len && n < max && escape_digit(text[n]) < base) {
+                *ret = *ret * (uint32_t)base + (uint32_t)escape_digit(text[n]);
                 n++;
         }
         return n;
 }
 
-static size_t put(char *ret, uint32_t c, bool byte)
+static size_t escape_put(char *ret, uint32_t c, bool byte)
 {
         if (byte) {
                 *ret = (char)c;
@@ -54,22 +54,22 @@ static size_t numeric(enum escapes escapes, const char *text, size_t len, char *
         bool bytes = escapes == ESCAPES_PYTHON_BYTES || escapes == ESCAPES_SHELL;
         uint32_t c;
         size_t n, taken;
-        if (text[0] == 'x' && (n = number(text + 1, len - 1, 2, 16, &c)) > 0) {
+        if (text[0] == 'x' && (n = escape_number(text + 1, len - 1, 2, 16, &c)) > 0) {
                 taken = n + 1;
         } else if (text[0] == 'u' && len > 1 && text[1] == '{' && escapes == ESCAPES_JAVASCRIPT) {
-                n = number(text + 2, len - 2, 8, 16, &c);
+                n = escape_number(text + 2, len - 2, 8, 16, &c);
                 taken = n + 2 + (n + 2 < len);
                 bytes = false;
         } else if ((text[0] == 'u' || text[0] == 'U') && escapes != ESCAPES_PYTHON_BYTES &&
-                   (n = number(text + 1, len - 1, text[0] == 'u' ? 4 : 8, 16, &c)) > 0) {
+                   (n = escape_number(text + 1, len - 1, text[0] == 'u' ? 4 : 8, 16, &c)) > 0) {
                 taken = n + 1;
                 bytes = false;
         } else if (text[0] >= '0' && text[0] < '8') {
-                taken = number(text, len, 3, 8, &c);
+                taken = escape_number(text, len, 3, 8, &c);
         } else {
                 return 0;
         }
-        *ret_len = put(ret, c, bytes);
+        *ret_len = escape_put(ret, c, bytes);
         return taken;
 }
 

@@ -42,6 +42,8 @@ enum {
 #define SCAN_MEMORY_BYTES (384u << 20) /* for the syntax tree */
 #define SCAN_FINDINGS_MAX 200
 #define SCAN_TEXT_MAX 96
+#define SCAN_IMPORTS_SIZE 512
+#define SCAN_IMPORT_MAX 64 /* characters of one name */
 
 struct scan_finding {
         const char *rule; /* of the table in scan/rules.c; static */
@@ -61,6 +63,9 @@ struct scan_report {
         bool late;            /* the limit that was exceeded is that of time, or the scan was cancelled */
         bool unknown_command; /* a shell command that is in no table: not a finding, but mode "selective"
                                  does not trust the text */
+        /* The modules that Python code imports: the first parts of their names, which are ASCII identifiers,
+         * each once, with spaces around: " json numpy ".  "": none.  Those that do not fit are left out. */
+        char imports[SCAN_IMPORTS_SIZE];
         size_t n_findings;
         struct scan_finding findings[SCAN_FINDINGS_MAX]; /* in the order of the text */
 };

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t hash(const char *text, size_t len)
+static size_t scan_names_hash(const char *text, size_t len)
 {
         size_t h = 5381;
         for (size_t i = 0; i < len; i++)
@@ -22,7 +22,7 @@ int names_init(struct names *names)
         if (!names->index)
                 return -ENOMEM;
         for (size_t i = 0; i < names->n; i++) {
-                size_t at = hash(names->known[i].name, strlen(names->known[i].name)) & (size - 1);
+                size_t at = scan_names_hash(names->known[i].name, strlen(names->known[i].name)) & (size - 1);
                 while (names->index[at])
                         at = (at + 1) & (size - 1);
                 names->index[at] = (unsigned short)(i + 1);
@@ -33,7 +33,7 @@ int names_init(struct names *names)
 const struct known *names_find_exact(const struct names *names, const char *name, size_t len)
 {
         size_t mask = names->index_size - 1;
-        for (size_t at = hash(name, len) & mask; names->index[at]; at = (at + 1) & mask) {
+        for (size_t at = scan_names_hash(name, len) & mask; names->index[at]; at = (at + 1) & mask) {
                 const struct known *known = &names->known[names->index[at] - 1];
                 if (strlen(known->name) == len && !memcmp(known->name, name, len))
                         return known;

@@ -58,6 +58,36 @@ struct known {
         enum result result;
 };
 
+/* Rows of the tables: modules; then functions. */
+#define NETWORK(name)                                                                                        \
+        {                                                                                                    \
+                name, CHECK_USE, RULE_IMPORT_NETWORK                                                         \
+        }
+#define PROCESS(name)                                                                                        \
+        {                                                                                                    \
+                name, CHECK_USE, RULE_IMPORT_PROCESS                                                         \
+        }
+#define NATIVE(name)                                                                                         \
+        {                                                                                                    \
+                name, CHECK_USE, RULE_IMPORT_NATIVE                                                          \
+        }
+#define NET(name)                                                                                            \
+        {                                                                                                    \
+                name, CHECK_CALL, RULE_NETWORK_CALL                                                          \
+        }
+#define PROC(name)                                                                                           \
+        {                                                                                                    \
+                name, CHECK_USE, RULE_PROCESS_CALL                                                           \
+        }
+#define WRITE(name, files)                                                                                   \
+        {                                                                                                    \
+                name, CHECK_WRITE, RULE_FILE_WRITE, files                                                    \
+        }
+#define GIVES(name, what)                                                                                    \
+        {                                                                                                    \
+                name, CHECK_NOTHING, 0, 0, RESULT_##what                                                     \
+        }
+
 struct names {
         const struct known *known;
         size_t n;

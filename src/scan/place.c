@@ -55,7 +55,7 @@ bool place_is_inside(const char *path, size_t len)
         return false;
 }
 
-static void look(const struct values *path, bool *ret_outside, bool *ret_unknown)
+static void scan_place_look(const struct values *path, bool *ret_outside, bool *ret_unknown)
 {
         *ret_outside = false;
         *ret_unknown = path->other;
@@ -73,14 +73,14 @@ static void look(const struct values *path, bool *ret_outside, bool *ret_unknown
 enum rule place_read(const struct values *path)
 {
         bool outside, unknown;
-        look(path, &outside, &unknown);
+        scan_place_look(path, &outside, &unknown);
         return outside ? RULE_FILE_READ_OUTSIDE : RULE_FILE_READ;
 }
 
 enum rule place_write(const struct values *path)
 {
         bool outside, unknown;
-        look(path, &outside, &unknown);
+        scan_place_look(path, &outside, &unknown);
         return outside ? RULE_FILE_WRITE_OUTSIDE : unknown ? RULE_FILE_WRITE_UNKNOWN : RULE_FILE_WRITE;
 }
 

@@ -12,7 +12,7 @@
 #define LEVELS_MAX 1000 /* nesting of functions */
 
 /* Makes room for one more entry; otherwise marks the program as too large. */
-static bool grow(struct program *p, void **array, uint32_t *size, uint32_t n, size_t each)
+static bool scan_program_grow(struct program *p, void **array, uint32_t *size, uint32_t n, size_t each)
 {
         if (n < *size)
                 return true;
@@ -37,7 +37,7 @@ int program_init(struct program *ret, struct source *source, const struct progra
                                 .inside = job->inside,
                                 .steps = STEPS_MAX};
         program_add_scope(ret, 0, SCOPE_MODULE);
-        if (grow(ret, (void **)&ret->bindings, &ret->bindings_size, 0, sizeof *ret->bindings))
+        if (scan_program_grow(ret, (void **)&ret->bindings, &ret->bindings_size, 0, sizeof *ret->bindings))
                 ret->n_bindings = 1;
         return ret->failed;
 }
@@ -55,7 +55,7 @@ void program_done(struct program *p)
 
 uint32_t program_add_scope(struct program *p, uint32_t parent, enum scope_kind kind)
 {
-        if (!grow(p, (void **)&p->scopes, &p->scopes_size, p->n_scopes, sizeof *p->scopes))
+        if (!scan_program_grow(p, (void **)&p->scopes, &p->scopes_size, p->n_scopes, sizeof *p->scopes))
                 return parent;
         p->scopes[p->n_scopes] = (struct scope){parent, kind};
         return p->n_scopes++;
@@ -63,7 +63,8 @@ uint32_t program_add_scope(struct program *p, uint32_t parent, enum scope_kind k
 
 void program_add_mention(struct program *p, const struct mention *mention)
 {
-        if (grow(p, (void **)&p->mentions, &p->mentions_size, p->n_mentions, sizeof *p->mentions))
+        if (scan_program_grow(p, (void **)&p->mentions, &p->mentions_size, p->n_mentions,
+                              sizeof *p->mentions))
                 p->mentions[p->n_mentions++] = *mention;
 }
 
@@ -83,7 +84,7 @@ void program_add_star(struct program *p, const char *module)
 
 /* ---- names, each with a number ---- */
 
-static uint32_t hash(const char *text, size_t len)
+static uint32_t scan_program_hash(const char *text, size_t len)
 {
         uint32_t h = 2166136261u;
         for (size_t i = 0; i < len; i++)
@@ -120,13 +121,13 @@ static bool grow_index(struct program *p)
 /* Returns the number of a name, from 1; 0: never bound, or no room. */
 static uint32_t find_name(struct program *p, const char *text, size_t len, bool add)
 {
-        uint32_t h = hash(text, len), mask = p->name_index_size - 1;
+        uint32_t h = scan_program_hash(text, len), mask = p->name_index_size - 1;
         for (uint32_t at = h & mask; p->name_index_size > 0 && p->name_index[at]; at = (at + 1) & mask) {
                 const struct name *name = &p->names[p->name_index[at] - 1];
                 if (name->hash == h && name->len == len && !memcmp(name->text, text, len))
                         return p->name_index[at];
         }
-        if (!add || !grow(p, (void **)&p->names, &p->names_size, p->n_names, sizeof *p->names) ||
+        if (!add || !scan_program_grow(p, (void **)&p->names, &p->names_size, p->n_names, sizeof *p->names) ||
             !grow_index(p))
                 return 0;
         p->names[p->n_names] = (struct name){.text = text, .len = (uint32_t)len, .hash = h};
@@ -176,7 +177,8 @@ void program_bind(struct program *p, const char *name, size_t len, uint32_t scop
 {
         uint32_t id = find_name(p, name, len, true);
         if (!id || !grow_bound(p) ||
-            !grow(p, (void **)&p->bindings, &p->bindings_size, p->n_bindings, sizeof *p->bindings))
+            !scan_program_grow(p, (void **)&p->bindings, &p->bindings_size, p->n_bindings,
+                               sizeof *p->bindings))
                 return;
         struct bound *bound = find_bound(p, id, scope);
         if (bound->first && p->bindings[bound->first].kind == BINDING_OUTER &&
@@ -214,7 +216,7 @@ uint32_t program_owner(struct program *p, const char *name, size_t len, uint32_t
 /* ---- values ---- */
 
 /* Returns a permanent copy, or NULL without room. Most names may be anything and share one copy. */
-static const struct values *keep(struct program *p, const struct values *values)
+static const struct values *scan_program_keep(struct program *p, const struct values *values)
 {
         static const struct values anything = {.other = true};
         if (values->n == 0 && values->other)
@@ -268,19 +270,14 @@ void program_element(struct program *p, const struct value *list, const struct v
 void program_join(struct program *p, const struct value *list, const struct values *glue, struct values *ret)
 {
         TSNode children[ELEMENTS_MAX];
-        struct values whole = {0}, part, joined;
+        struct values whole = {0}, part;
         size_t n = source_children(p->source, list->node, children, ELEMENTS_MAX);
         values_add(&whole, &(struct value){.kind = VALUE_TEXT, .text = ""});
         for (size_t i = 0; i < n; i++) {
-                if (i > 0) {
-                        joined = (struct values){0};
-                        values_join(&joined, &p->arena, JOIN_CONCAT, &whole, glue);
-                        whole = joined;
-                }
+                if (i > 0)
+                        values_append(&whole, &p->arena, JOIN_CONCAT, glue);
                 program_evaluate(p, children[i], list->scope, &part);
-                joined = (struct values){0};
-                values_join(&joined, &p->arena, JOIN_CONCAT, &whole, &part);
-                whole = joined;
+                values_append(&whole, &p->arena, JOIN_CONCAT, &part);
         }
         whole.other |= n == ELEMENTS_MAX;
         values_add_all(ret, &whole);
@@ -346,7 +343,7 @@ static void add_binding(struct program *p, uint32_t number, struct values *ret)
                 return; /* possibly incomplete: an evaluation from further up gets more */
         b->done = true;
         if (values.n > 0)
-                b->values = keep(p, &values);
+                b->values = scan_program_keep(p, &values);
 }
 
 /* All values of a name in a scope. */
@@ -369,7 +366,7 @@ static void add_bound(struct program *p, struct bound *bound, struct values *ret
         values_add_all(ret, &values);
         bound = find_bound(p, name, scope);
         if (!deep && !busy)
-                bound->values = keep(p, &values);
+                bound->values = scan_program_keep(p, &values);
 }
 
 static void add_own_name(struct program *p, const char *text, size_t len, struct values *ret)

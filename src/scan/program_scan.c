@@ -19,7 +19,7 @@ void program_unparsable(const struct program_job *job)
         report_at(job->report, RULE_UNPARSABLE, 1, 1, job->text, job->len);
 }
 
-static int walk(struct program *program)
+static int program_scan_walk(struct program *program)
 {
         struct program_walk walk = {
                 .program = program,
@@ -27,7 +27,7 @@ static int walk(struct program *program)
         return source_walk(program->source, &walk.walker);
 }
 
-static int check(struct program *program)
+static int program_scan_check(struct program *program)
 {
         for (uint32_t i = 0; i < program->n_mentions; i++) {
                 program->language->check(program, &program->mentions[i]);
@@ -48,9 +48,9 @@ int program_scan(const struct program_language *language, const struct program_j
         if (r == 0) {
                 r = program_init(&program, &source, language, job);
                 if (r == 0)
-                        r = walk(&program);
+                        r = program_scan_walk(&program);
                 if (r == 0)
-                        r = check(&program);
+                        r = program_scan_check(&program);
                 program_done(&program);
         }
         source_done(&source);

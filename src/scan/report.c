@@ -1,5 +1,7 @@
 #include "scan/report.h"
 
+#include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,6 +84,21 @@ void report_node(struct report *report, enum rule rule, TSNode node)
         TSPoint point = ts_node_start_point(node);
         uint32_t from = ts_node_start_byte(node), to = ts_node_end_byte(node);
         report_at(report, rule, point.row + 1, point.column + 1, report->text + from, to - from);
+}
+
+void report_import(struct report *report, const char *module, size_t len)
+{
+        char *imports = report->to->imports, word[SCAN_IMPORT_MAX + 3];
+        const size_t used = strlen(imports);
+        size_t n = 0;
+        while (n < len && (isalnum((unsigned char)module[n]) || module[n] == '_'))
+                n++;
+        if (n == 0 || n > SCAN_IMPORT_MAX || isdigit((unsigned char)module[0]) ||
+            (n < len && module[n] != '.'))
+                return;
+        snprintf(word, sizeof word, " %.*s ", (int)n, module);
+        if (!strstr(imports, word) && used + n + 2 < SCAN_IMPORTS_SIZE)
+                snprintf(imports + used, SCAN_IMPORTS_SIZE - used, "%s", used > 0 ? word + 1 : word);
 }
 
 static int compare(const void *a, const void *b)

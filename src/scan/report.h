@@ -20,5 +20,7 @@ void report_node(struct report *report, enum rule rule, TSNode node);
 /* Reports a text at a line and column (from 1). */
 void report_at(struct report *report, enum rule rule, uint32_t line, uint32_t column, const char *text,
                size_t len);
+/* Adds the first part of the name of a module to the imports. */
+void report_import(struct report *report, const char *module, size_t len);
 /* Sorts the findings. */
 void report_end(struct scan_report *report);

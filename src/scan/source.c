@@ -52,7 +52,7 @@ bool budget_over(struct budget *budget)
 static _Thread_local size_t allocated;
 
 /* tree-sitter has no way to report a failed allocation; its own functions abort, too. */
-static void *count(void *block)
+static void *source_count(void *block)
 {
         if (!block)
                 abort();
@@ -62,18 +62,18 @@ static void *count(void *block)
 
 static void *counted_malloc(size_t size)
 {
-        return count(malloc(size > 0 ? size : 1));
+        return source_count(malloc(size > 0 ? size : 1));
 }
 
 static void *counted_calloc(size_t n, size_t size)
 {
-        return count(n > 0 && size > 0 ? calloc(n, size) : calloc(1, 1));
+        return source_count(n > 0 && size > 0 ? calloc(n, size) : calloc(1, 1));
 }
 
 static void *counted_realloc(void *block, size_t size)
 {
         allocated -= malloc_usable_size(block);
-        return count(realloc(block, size > 0 ? size : 1));
+        return source_count(realloc(block, size > 0 ? size : 1));
 }
 
 static void counted_free(void *block)

@@ -29,7 +29,7 @@ void values_add_all(struct values *values, const struct values *more)
         values->other |= more->other;
 }
 
-static char *copy(struct arena *arena, const char *text, size_t len)
+static char *scan_value_copy(struct arena *arena, const char *text, size_t len)
 {
         char *to = len <= VALUE_TEXT_MAX ? arena_alloc(arena, len + 1) : NULL;
         if (to)
@@ -37,7 +37,8 @@ static char *copy(struct arena *arena, const char *text, size_t len)
         return to;
 }
 
-static void add(struct values *values, enum value_kind kind, const char *text, size_t len, bool decoded)
+static void scan_value_add(struct values *values, enum value_kind kind, const char *text, size_t len,
+                           bool decoded)
 {
         const struct value value = {.kind = kind, .text = text, .len = (uint32_t)len, .decoded = decoded};
         if (text)
@@ -49,7 +50,7 @@ static void add(struct values *values, enum value_kind kind, const char *text, s
 void values_add_text(struct values *values, struct arena *arena, enum value_kind kind, const char *text,
                      size_t len)
 {
-        add(values, kind, copy(arena, text, len), len, false);
+        scan_value_add(values, kind, scan_value_copy(arena, text, len), len, false);
 }
 
 void values_add_member(struct values *values, struct arena *arena, const struct value *object,
@@ -63,7 +64,7 @@ void values_add_member(struct values *values, struct arena *arena, const struct 
                 text[object->len] = '.';
                 memcpy(text + object->len + 1, member, len);
         }
-        add(values, VALUE_NAME, text, total, false);
+        scan_value_add(values, VALUE_NAME, text, total, false);
 }
 
 bool value_is_name(const struct value *value, const char *name)
@@ -107,7 +108,7 @@ static void join_one(struct values *ret, struct arena *arena, enum join join, co
         }
         /* Nothing to copy; a constant in the text stays where it is. */
         if (kind == VALUE_TEXT && join == JOIN_CONCAT && (a_len == 0 || b_len == 0)) {
-                add(ret, kind, a_len == 0 ? b : a, a_len + b_len, decoded);
+                scan_value_add(ret, kind, a_len == 0 ? b : a, a_len + b_len, decoded);
                 return;
         }
         if (join == JOIN_PATH && b_len > 0 && b[0] == '/')
@@ -121,7 +122,7 @@ static void join_one(struct values *ret, struct arena *arena, enum join join, co
                         text[a_len] = '/';
                 memcpy(text + a_len + slash, b, b_len);
         }
-        add(ret, kind, text, total, decoded);
+        scan_value_add(ret, kind, text, total, decoded);
 }
 
 void values_join(struct values *ret, struct arena *arena, enum join join, const struct values *left,
@@ -135,6 +136,13 @@ void values_join(struct values *ret, struct arena *arena, enum join join, const 
         for (unsigned i = 0; i < left->n + right->n && ret->other; i++)
                 if ((i < left->n ? &left->v[i] : &right->v[i - left->n])->decoded)
                         values_add(ret, &(struct value){.kind = VALUE_BYTES, .decoded = true});
+}
+
+void values_append(struct values *left, struct arena *arena, enum join join, const struct values *right)
+{
+        struct values joined = {0};
+        values_join(&joined, arena, join, left, right);
+        *left = joined;
 }
 
 /* ---- transforming ---- */
@@ -236,7 +244,7 @@ static void transform_one(struct values *ret, struct arena *arena, enum transfor
         else if (to && transform != TRANSFORM_DECODE)
                 n = map_bytes(transform, text, len, to);
         if (n >= 0)
-                add(ret, VALUE_TEXT, to, (size_t)n, of->decoded || decodes);
+                scan_value_add(ret, VALUE_TEXT, to, (size_t)n, of->decoded || decodes);
         else if (decodes || of->decoded)
                 values_add(ret, &(struct value){.kind = VALUE_BYTES, .decoded = true});
         else

@@ -60,6 +60,8 @@ bool value_is_name(const struct value *value, const char *name);
 enum join { JOIN_CONCAT, JOIN_PATH };
 void values_join(struct values *ret, struct arena *arena, enum join join, const struct values *left,
                  const struct values *right);
+/* Replaces left by the combination. */
+void values_append(struct values *left, struct arena *arena, enum join join, const struct values *right);
 
 /* Transforms each text of a set. */
 enum transform {

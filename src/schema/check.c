@@ -28,7 +28,7 @@ struct text {
 };
 
 /* Adds at most max bytes of from, without cutting a UTF-8 character. */
-static void add(struct text *t, const char *from, size_t max)
+static void schema_check_add(struct text *t, const char *from, size_t max)
 {
         size_t len = strlen(from);
         bool cut = len > max;
@@ -58,11 +58,11 @@ static void add_path(struct text *t, const struct place *place)
         if (!place->name) {
                 char index[32];
                 snprintf(index, sizeof index, "[%zu]", place->index);
-                add(t, index, sizeof index);
+                schema_check_add(t, index, sizeof index);
         } else if (*place->name) {
                 if (t->len > 0)
-                        add(t, ".", 1);
-                add(t, place->name, NAME_MAX_BYTES);
+                        schema_check_add(t, ".", 1);
+                schema_check_add(t, place->name, NAME_MAX_BYTES);
         }
 }
 
@@ -78,12 +78,12 @@ static void add_words(struct text *t, const char *const *words)
 {
         for (size_t i = 0; words[i]; i++) {
                 if (t->len + strlen(words[i]) + 4 > LIST_MAX_BYTES) {
-                        add(t, ", ...", 5);
+                        schema_check_add(t, ", ...", 5);
                         return;
                 }
-                add(t, i > 0 ? ", '" : "'", 3);
-                add(t, words[i], NAME_MAX_BYTES);
-                add(t, "'", 1);
+                schema_check_add(t, i > 0 ? ", '" : "'", 3);
+                schema_check_add(t, words[i], NAME_MAX_BYTES);
+                schema_check_add(t, "'", 1);
         }
 }
 
@@ -117,14 +117,14 @@ static void add_lengths(struct text *t, const struct field *field, const char *t
         else
                 snprintf(range, sizeof range, " of %lld to %lld %s", (long long)field->min,
                          (long long)field->max, things);
-        add(t, range, sizeof range);
+        schema_check_add(t, range, sizeof range);
 }
 
 static void add_thousandths(struct text *t, int64_t value)
 {
         char digits[32];
         snprintf(digits, sizeof digits, "%.10g", (double)value / 1000);
-        add(t, digits, sizeof digits);
+        schema_check_add(t, digits, sizeof digits);
 }
 
 static void add_range(struct text *t, const struct field *field)
@@ -133,10 +133,10 @@ static void add_range(struct text *t, const struct field *field)
         if (!bounded(field))
                 return;
         if (field->type == FIELD_NUMBER) {
-                add(t, has_max(field) ? " from " : " of at least ", 16);
+                schema_check_add(t, has_max(field) ? " from " : " of at least ", 16);
                 add_thousandths(t, field->min);
                 if (has_max(field)) {
-                        add(t, " to ", 4);
+                        schema_check_add(t, " to ", 4);
                         add_thousandths(t, field->max);
                 }
                 return;
@@ -146,7 +146,7 @@ static void add_range(struct text *t, const struct field *field)
                          (long long)field->max);
         else
                 snprintf(range, sizeof range, " of at least %lld", (long long)field->min);
-        add(t, range, sizeof range);
+        schema_check_add(t, range, sizeof range);
 }
 
 /* Adds a description of the allowed values. */
@@ -154,44 +154,48 @@ static void add_kind(struct text *t, const struct field *field)
 {
         switch (field->type) {
         case FIELD_STRING:
-                add(t, "a string", 16);
+                schema_check_add(t, "a string", 16);
                 add_lengths(t, field, "bytes");
                 break;
         case FIELD_INTEGER:
-                add(t, "an integer", 16);
+                schema_check_add(t, "an integer", 16);
                 add_range(t, field);
                 break;
         case FIELD_NUMBER:
-                add(t, "a number", 16);
+                schema_check_add(t, "a number", 16);
                 add_range(t, field);
                 break;
         case FIELD_BOOLEAN:
-                add(t, "true or false", 16);
+                schema_check_add(t, "true or false", 16);
                 break;
         case FIELD_WORD:
-                add(t, "one of ", 16);
+                schema_check_add(t, "one of ", 16);
                 add_words(t, field->words);
                 break;
         case FIELD_OBJECT:
-                add(t, "an object", 16);
+                schema_check_add(t, "an object", 16);
                 break;
         case FIELD_MAP:
-                add(t, "an object", 16);
+                schema_check_add(t, "an object", 16);
                 add_lengths(t, field, "entries");
                 break;
         case FIELD_ARRAY:
-                add(t, "an array", 16);
+                schema_check_add(t, "an array", 16);
                 add_lengths(t, field, "items");
+                if (field->words) {
+                        schema_check_add(t, " or ", 8);
+                        add_words(t, field->words);
+                }
                 break;
         case FIELD_ANY:
-                add(t, "a value", 16);
+                schema_check_add(t, "a value", 16);
                 break;
         }
         if (field->flags & FIELD_NULLABLE)
-                add(t, " or null", 16);
+                schema_check_add(t, " or null", 16);
 }
 
-static int refuse(const struct field *field, const struct place *place, struct cella_err *err)
+static int schema_check_refuse(const struct field *field, const struct place *place, struct cella_err *err)
 {
         struct text path, kind = {.len = 0};
         add_kind(&kind, field);
@@ -211,7 +215,7 @@ static int refuse_unknown(const struct field *fields, const char *name, const st
 {
         struct text shown = {.len = 0}, path, known = {.len = 0};
         size_t n = 0;
-        add(&shown, name, NAME_MAX_BYTES);
+        schema_check_add(&shown, name, NAME_MAX_BYTES);
         if (place && place->depth > 0)
                 err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "unknown field '%s' in %s", shown.data,
                         path_of(place, &path));
@@ -226,11 +230,11 @@ static int refuse_unknown(const struct field *fields, const char *name, const st
         }
         for (size_t i = 0; i < n; i++) {
                 if (known.len + strlen(fields[i].name) + 2 > LIST_MAX_BYTES) {
-                        add(&known, ", ...", 5);
+                        schema_check_add(&known, ", ...", 5);
                         break;
                 }
-                add(&known, i > 0 ? ", " : "", 2);
-                add(&known, fields[i].name, NAME_MAX_BYTES);
+                schema_check_add(&known, i > 0 ? ", " : "", 2);
+                schema_check_add(&known, fields[i].name, NAME_MAX_BYTES);
         }
         err_hint(err, "fields that it may have: %s", n > 0 ? known.data : "none");
         return -EINVAL;
@@ -239,7 +243,7 @@ static int refuse_unknown(const struct field *fields, const char *name, const st
 static int check_value(const struct field *field, const json_t *value, const struct place *place,
                        struct cella_err *err);
 
-static const struct field *find(const struct field *fields, const char *name)
+static const struct field *schema_check_find(const struct field *fields, const char *name)
 {
         for (; fields->name; fields++)
                 if (strcmp(fields->name, name) == 0)
@@ -254,7 +258,7 @@ static int check_object(const struct field *fields, const json_t *object, const 
         const char *name;
         json_t *value;
         json_object_foreach ((json_t *)object, name, value) {
-                const struct field *field = find(fields, name);
+                const struct field *field = schema_check_find(fields, name);
                 if (!field)
                         return refuse_unknown(fields, name, place, err);
                 struct place below = {.up = place, .name = name, .depth = place->depth + 1};
@@ -330,7 +334,7 @@ static int check_string(const struct field *field, const json_t *value, const st
         struct text path;
         size_t len = json_string_length(value);
         if (!in_range(field, (int64_t)len))
-                return refuse(field, place, err);
+                return schema_check_refuse(field, place, err);
         if ((field->flags & FIELD_NO_NUL) && memchr(json_string_value(value), '\0', len))
                 return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s must not contain a NUL character",
                                path_of(place, &path));
@@ -346,7 +350,7 @@ static int check_word(const struct field *field, const json_t *value, const stru
                 if (strlen(field->words[n]) == json_string_length(value) &&
                     memcmp(field->words[n], typed, json_string_length(value)) == 0)
                         return 0;
-        refuse(field, place, err);
+        schema_check_refuse(field, place, err);
         const char *nearest = parse_nearest(typed, field->words, n, sizeof *field->words);
         if (nearest)
                 err_hint(err, "did you mean '%s'?", nearest);
@@ -376,7 +380,7 @@ static bool right_type(const struct field *field, const json_t *value)
         case FIELD_MAP:
                 return json_is_object(value);
         case FIELD_ARRAY:
-                return json_is_array(value);
+                return json_is_array(value) || (field->words && json_is_string(value));
         case FIELD_ANY:
                 return true;
         }
@@ -392,18 +396,21 @@ static int check_content(const struct field *field, const json_t *value, const s
         case FIELD_WORD:
                 return check_word(field, value, place, err);
         case FIELD_INTEGER:
-                return in_range(field, json_integer_value(value)) ? 0 : refuse(field, place, err);
+                return in_range(field, json_integer_value(value)) ? 0
+                                                                  : schema_check_refuse(field, place, err);
         case FIELD_NUMBER:
-                return number_in_range(field, value) ? 0 : refuse(field, place, err);
+                return number_in_range(field, value) ? 0 : schema_check_refuse(field, place, err);
         case FIELD_OBJECT:
                 return check_object(field->fields, value, place, err);
         case FIELD_MAP:
                 if (!in_range(field, (int64_t)json_object_size(value)))
-                        return refuse(field, place, err);
+                        return schema_check_refuse(field, place, err);
                 return check_map(field, value, place, err);
         case FIELD_ARRAY:
+                if (json_is_string(value))
+                        return check_word(field, value, place, err);
                 if (!in_range(field, (int64_t)json_array_size(value)))
-                        return refuse(field, place, err);
+                        return schema_check_refuse(field, place, err);
                 return check_array(field, value, place, err);
         case FIELD_ANY:
                 return check_depth(value, place, place->depth, err);
@@ -421,7 +428,7 @@ static int check_value(const struct field *field, const json_t *value, const str
         if (json_is_null(value) && (field->flags & FIELD_NULLABLE))
                 return 0;
         if (!right_type(field, value))
-                return refuse(field, place, err);
+                return schema_check_refuse(field, place, err);
         if (place->depth > SCHEMA_DEPTH_MAX) /* the table is recursive */
                 return refuse_depth(place, err);
         r = check_content(field, value, place, err);
@@ -441,14 +448,6 @@ int schema_check(const struct field *fields, const json_t *document, const char 
         return check_object(fields, document, &top, err);
 }
 
-/* The parser's message can quote text up to the middle of a UTF-8 character. */
-static void plain(char *text)
-{
-        for (; *text; text++)
-                if ((unsigned char)*text >= 0x80)
-                        *text = '?';
-}
-
 json_t *schema_load(const char *text, size_t len, json_error_t *ret_error)
 {
         return json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL, ret_error);
@@ -462,12 +461,10 @@ int schema_parse(const struct field *fields, const char *text, size_t len, json_
         json_t *document = len == 0 ? json_object() : schema_load(text, len, &error);
         if (!document && (len == 0 || json_error_code(&error) == json_error_out_of_memory))
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "cannot read the body");
-        if (!document) {
-                plain(error.text);
+        if (!document)
                 return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
                                "the body is not valid JSON: line %d, column %d: %s", error.line, error.column,
                                error.text);
-        }
         r = fields ? schema_check(fields, document, "", err) : 0;
         if (r < 0) {
                 json_decref(document);

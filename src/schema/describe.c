@@ -118,10 +118,21 @@ static json_t *standard_of(const struct field *field)
         return field->standard ? json_loads(field->standard, JSON_DECODE_ANY, NULL) : NULL;
 }
 
+/* An array, or a word instead of it. */
+static json_t *describe_words_or_array(const struct field *field, unsigned depth)
+{
+        const struct field word = {.type = FIELD_WORD, .words = field->words}, array = {.type = FIELD_ARRAY,
+                                                                                        .item = field->item,
+                                                                                        .min = field->min,
+                                                                                        .max = field->max};
+        return json_pack("[oo]", describe_field(&word, depth), describe_field(&array, depth));
+}
+
 static json_t *describe_field(const struct field *field, unsigned depth)
 {
         json_t *schema = json_object();
-        const char *type = type_of(field);
+        const bool either = field->type == FIELD_ARRAY && field->words;
+        const char *type = either ? NULL : type_of(field);
         if (depth > SCHEMA_DEPTH_MAX)
                 return schema;
         if (type && (field->flags & FIELD_NULLABLE))
@@ -132,7 +143,10 @@ static json_t *describe_field(const struct field *field, unsigned depth)
                 json_object_set_new(schema, "title", json_pack("s", field->title));
         if (field->help)
                 json_object_set_new(schema, "description", json_pack("s", field->help));
-        describe_content(schema, field, depth);
+        if (either)
+                json_object_set_new(schema, "oneOf", describe_words_or_array(field, depth));
+        else
+                describe_content(schema, field, depth);
         json_t *standard = standard_of(field);
         if (standard)
                 json_object_set_new(schema, "default", standard);
@@ -169,12 +183,12 @@ json_t *schema_defaults(const struct field *fields)
         return defaults(fields, 0);
 }
 
-static json_t *fill(const struct field *fields, const json_t *document, unsigned depth);
+static json_t *describe_fill(const struct field *fields, const json_t *document, unsigned depth);
 
 static json_t *fill_value(const struct field *field, const json_t *value, unsigned depth)
 {
         if (depth < SCHEMA_DEPTH_MAX && field->type == FIELD_OBJECT && json_is_object(value))
-                return fill(field->fields, value, depth + 1);
+                return describe_fill(field->fields, value, depth + 1);
         if (depth >= SCHEMA_DEPTH_MAX || field->type != FIELD_ARRAY || !field->item || !json_is_array(value))
                 return json_deep_copy(value);
         json_t *list = json_array();
@@ -183,7 +197,7 @@ static json_t *fill_value(const struct field *field, const json_t *value, unsign
         return list;
 }
 
-static json_t *fill(const struct field *fields, const json_t *document, unsigned depth)
+static json_t *describe_fill(const struct field *fields, const json_t *document, unsigned depth)
 {
         json_t *filled = defaults(fields, depth);
         const char *name;
@@ -200,7 +214,7 @@ static json_t *fill(const struct field *fields, const json_t *document, unsigned
 
 json_t *schema_fill(const struct field *fields, const json_t *document)
 {
-        return fill(fields, document, 0);
+        return describe_fill(fields, document, 0);
 }
 
 json_t *schema_merge(const json_t *base, const json_t *patch)

@@ -22,7 +22,7 @@ enum field_type {
         FIELD_BOOLEAN,
         FIELD_WORD,   /* one of words */
         FIELD_OBJECT, /* fields */
-        FIELD_ARRAY,  /* of item; min, max: number of items */
+        FIELD_ARRAY,  /* of item; min, max: number of items; or one of words instead of an array */
         FIELD_MAP,    /* name -> item; min, max: number of entries */
         FIELD_ANY,    /* validated elsewhere */
 };

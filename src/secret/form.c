@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/hex.h"
 #include "base/utf8.h"
 
@@ -73,15 +74,10 @@ unsigned form_symbol(const struct form *f, uint32_t i)
         return byte_at(f, i);
 }
 
-static int base64_value(char c)
+/* Also of the alphabet for URLs. */
+static int any_base64_value(char c)
 {
-        if (c >= 'A' && c <= 'Z')
-                return c - 'A';
-        if (c >= 'a' && c <= 'z')
-                return c - 'a' + 26;
-        if (c >= '0' && c <= '9')
-                return c - '0' + 52;
-        return c == '+' || c == '-' ? 62 : c == '/' || c == '_' ? 63 : -1;
+        return base64_value((char)(c == '-' ? '+' : c == '_' ? '/' : c));
 }
 
 /* ---- each form ---- */
@@ -245,7 +241,7 @@ static int read_hex(const struct form *f, uint32_t i, const char *t, size_t len)
 /* The two digits that are not letters or digits (+ and /) may be escaped in turn. */
 static int read_digit(unsigned digit, const char *t, size_t len)
 {
-        if (base64_value(t[0]) == (int)digit)
+        if (any_base64_value(t[0]) == (int)digit)
                 return 1;
         if (digit == 63 && t[0] == '\\')
                 return len < 2 ? FORM_MORE : t[1] == '/' ? 2 : 0;
@@ -300,7 +296,7 @@ int form_tail(const struct form *f, const char *text, size_t len, bool all)
                 return all ? 0 : FORM_MORE;
         /* The last two or four bits of the value, and the following bits. */
         unsigned last = byte_at(f, f->len - 1), shared = rest == 1 ? 4 : 2;
-        int digit = base64_value(text[0]);
+        int digit = any_base64_value(text[0]);
         if (digit < 0 || (unsigned)digit >> shared != (last & (rest == 1 ? 3u : 15u)))
                 return 0;
         if ((unsigned)digit & ((1u << shared) - 1))
@@ -321,7 +317,7 @@ struct bytes {
         size_t n;
 };
 
-static void add(struct bytes *b, char c)
+static void secret_form_add(struct bytes *b, char c)
 {
         for (size_t i = 0; i < b->n; i++)
                 if (b->list[i] == c)
@@ -332,20 +328,20 @@ static void add(struct bytes *b, char c)
 static void add_all(struct bytes *b, const char *text)
 {
         for (; *text; text++)
-                add(b, *text);
+                secret_form_add(b, *text);
 }
 
 static void add_hex(struct bytes *b, unsigned digit)
 {
-        add(b, hex_digits[digit]);
-        add(b, hex_digits[digit + 16]);
+        secret_form_add(b, hex_digits[digit]);
+        secret_form_add(b, hex_digits[digit + 16]);
 }
 
 /* Adds the digit after the backslash of an octal escape: of the byte, or of the character that it starts. */
 static void add_octal(struct bytes *b, unsigned byte)
 {
-        add(b, '0');
-        add(b, (char)('0' + (byte >> 6)));
+        secret_form_add(b, '0');
+        secret_form_add(b, (char)('0' + (byte >> 6)));
         if (byte == 0xc2 || byte == 0xc3) /* U+0080 to U+00FF */
                 add_all(b, "23");
 }
@@ -356,16 +352,16 @@ static void add_symbol(struct bytes *b, const struct form *f, uint32_t i)
         unsigned symbol = form_symbol(f, i);
         switch (f->kind) {
         case FORM_RAW:
-                add(b, f->text[i]);
+                secret_form_add(b, f->text[i]);
                 add_all(b, "\r\n");
                 break;
         case FORM_PERCENT:
-                add(b, f->text[i]);
+                secret_form_add(b, f->text[i]);
                 add_hex(b, symbol >> 4);
                 add_all(b, "%+");
                 break;
         case FORM_ESCAPED:
-                add(b, f->text[i]);
+                secret_form_add(b, f->text[i]);
                 add_all(b, "\\uUxnrtbfvae");
                 add_octal(b, symbol);
                 break;
@@ -374,7 +370,7 @@ static void add_symbol(struct bytes *b, const struct form *f, uint32_t i)
                 break;
         case FORM_BASE64:
                 if (symbol < 62)
-                        add(b, base64_digits[symbol]);
+                        secret_form_add(b, base64_digits[symbol]);
                 else
                         add_all(b, symbol == 62 ? "+-%2" : "/_%2\\");
                 break;

@@ -28,8 +28,8 @@ static int open_secret(struct secret_store *store, const char *variable, const j
 {
         char name[SECRET_NAME_SIZE];
         if (secret_handle_parse(json_string_value(handle), json_string_length(handle), name) < 0)
-                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s.%.80s is not a handle", path,
-                               variable);
+                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                               "%s.%.80s must be {{secret:name}} or the name of a secret", path, variable);
         if (allowed && !secret_list_has(allowed, name)) {
                 err_say(err, CELLA_ACCESS_DENIED, -EACCES, "access denied: secret '%s' (%s.%.80s)", name,
                         path, variable);
@@ -39,7 +39,7 @@ static int open_secret(struct secret_store *store, const char *variable, const j
         int r = secret_store_get(store, name, ret, err);
         if (r == -ENOENT) {
                 err_say(err, CELLA_NOT_FOUND, r, "%s.%.80s: no secret '%s'", path, variable, name);
-                err_hint(err, "make it by 'cella secret set %s'", name);
+                err_hint(err, "create it with 'cella secret set %s'", name);
         }
         return r;
 }
@@ -57,7 +57,7 @@ int secret_grant_new(struct secret_store *store, const json_t *handles, const js
                 return 0;
         }
         if (json_object_size(handles) > SECRET_HANDLES_MAX)
-                return err_say(err, CELLA_INVALID_REQUEST, -E2BIG, "%s: too many", path);
+                return err_say(err, CELLA_INVALID_REQUEST, -E2BIG, "%s: too many secrets", path);
         g = calloc(1, sizeof *g);
         if (g)
                 g->env = calloc(json_object_size(handles) + 1, sizeof *g->env);

@@ -39,7 +39,7 @@ static int check_handle(const char *variable, const json_t *handle, const char *
         if (secret_handle_parse(json_string_value(handle), json_string_length(handle), name) < 0) {
                 err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
                         "%s.%.80s must be {{secret:name}} or the name of a secret", path, variable);
-                return err_hint(err, "set the value by 'cella secret set NAME', and say that name here");
+                return err_hint(err, "store the value with 'cella secret set NAME', and use that name here");
         }
         return 0;
 }
@@ -71,8 +71,8 @@ int secret_handles_check_env(const json_t *handles, const json_t *env, const cha
         json_object_foreach ((json_t *)handles, variable, handle) {
                 if (!env || !json_object_get(env, variable))
                         continue;
-                err_say(err, CELLA_INVALID_REQUEST, -EEXIST, "%s.%.80s is in env, too", path, variable);
-                return err_hint(err, "say it in one of them");
+                err_say(err, CELLA_INVALID_REQUEST, -EEXIST, "%s.%.80s is also in env", path, variable);
+                return err_hint(err, "set the variable in only one of them");
         }
         return 0;
 }

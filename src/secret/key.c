@@ -34,7 +34,7 @@ struct secret_key *secret_key_free(struct secret_key *key)
 
 /* ---- reading ---- */
 
-static bool decode(const char *text, size_t len, unsigned char ret[SECRET_KEY_SIZE])
+static bool secret_key_decode(const char *text, size_t len, unsigned char ret[SECRET_KEY_SIZE])
 {
         size_t got = 0;
         if (len == SECRET_KEY_SIZE) {
@@ -76,14 +76,14 @@ static int read_key(int fd, const char *where, struct secret_key **ret, struct c
         if (!key)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "cannot read the key of the secrets");
         ssize_t len = read_text(fd, text);
-        bool good = len > 0 && decode(text, (size_t)len, key->bytes);
+        bool good = len > 0 && secret_key_decode(text, (size_t)len, key->bytes);
         sodium_memzero(text, sizeof text);
         if (len < 0)
                 return err_set(err, CELLA_INTERNAL, (int)len, "cannot read %.150s", where);
         if (!good || sodium_is_zero(key->bytes, SECRET_KEY_SIZE)) {
                 err_say(err, CELLA_INTERNAL, -EINVAL, "%.150s does not contain a key", where);
-                return err_hint(err, "it must be 64 hex digits, as 'openssl rand -hex 32' prints them; "
-                                     "if secrets were sealed already, put back the key that was there");
+                return err_hint(err, "it must have 64 hex digits, as 'openssl rand -hex 32' prints them; if "
+                                     "there are secrets already, restore the previous key");
         }
         *ret = TAKE(key);
         return 0;
@@ -94,26 +94,25 @@ static int check_file(int fd, struct cella_err *err)
 {
         struct stat st;
         if (fstat(fd, &st) < 0)
-                return err_set(err, CELLA_INTERNAL, -errno, "cannot look at %s", SECRET_KEY_FILE);
+                return err_set(err, CELLA_INTERNAL, -errno, "cannot examine %s", SECRET_KEY_FILE);
         if (!S_ISREG(st.st_mode))
                 return err_say(err, CELLA_INTERNAL, -EINVAL, "%s is not a file", SECRET_KEY_FILE);
         if (st.st_uid != geteuid()) {
                 err_say(err, CELLA_INTERNAL, -EPERM, "%s belongs to uid %u, not to uid %u", SECRET_KEY_FILE,
                         (unsigned)st.st_uid, (unsigned)geteuid());
-                return err_hint(err, "if it is the right key: chown %u it, in the state directory",
+                return err_hint(err, "if it is the right key, use chown %u on it in the state directory",
                                 (unsigned)geteuid());
         }
         if (st.st_mode & 0177) {
                 err_say(err, CELLA_INTERNAL, -EPERM, "%s has mode %04o: others may have read it",
                         SECRET_KEY_FILE, (unsigned)st.st_mode & 07777);
-                return err_hint(
-                        err, "if they have not: chmod 600 it in the state directory; otherwise remove it and "
-                             "the file 'secrets', and set the secrets again, changed");
+                return err_hint(err, "if they have not, use chmod 600 on it in the state directory; "
+                                     "otherwise remove it and the file 'secrets', and set new secrets");
         }
         return 0;
 }
 
-static int read_file(int directory, struct secret_key **ret, struct cella_err *err)
+static int secret_key_read_file(int directory, struct secret_key **ret, struct cella_err *err)
 {
         AUTO(sys_close)
         int fd = sys_openat(directory, SECRET_KEY_FILE, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
@@ -134,13 +133,14 @@ int secret_key_read(int directory, const struct secret_key_source *source, struc
         if (source && source->fd >= 0)
                 return read_key(source->fd, "the credential " SECRET_KEY_CREDENTIAL, ret, err);
         if (!source || !source->credentials)
-                return read_file(directory, ret, err);
+                return secret_key_read_file(directory, ret, err);
         if (snprintf(path, sizeof path, "%s/%s", source->credentials, SECRET_KEY_CREDENTIAL) >=
             (int)sizeof path)
-                return err_set(err, CELLA_INTERNAL, -ENAMETOOLONG, "directory of credentials");
+                return err_set(err, CELLA_INTERNAL, -ENAMETOOLONG,
+                               "the path of the credentials directory is too long");
         AUTO(sys_close) int fd = sys_openat(AT_FDCWD, path, O_RDONLY, 0);
         if (fd == -ENOENT)
-                return read_file(directory, ret, err);
+                return secret_key_read_file(directory, ret, err);
         if (fd < 0)
                 return err_set(err, CELLA_INTERNAL, fd, "cannot open %.150s", path);
         return read_key(fd, "the credential " SECRET_KEY_CREDENTIAL, ret, err);
@@ -174,7 +174,7 @@ int secret_key_make(int directory, struct secret_key **ret, struct cella_err *er
 {
         AUTO(secret_key_free) struct secret_key *key = key_new(SECRET_KEY_FILE " in the state directory");
         if (!key)
-                return err_set(err, CELLA_INTERNAL, -ENOMEM, "cannot make a key");
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "cannot create a key");
         randombytes_buf(key->bytes, SECRET_KEY_SIZE);
         int r = write_key(directory, key);
         if (r < 0) {

@@ -18,7 +18,7 @@ size_t mask_trim(const char *text, size_t len, size_t *ret_from)
 }
 
 /* Returns true if text that starts with these one or two bytes may be this form. */
-static bool begins(const struct form *form, const char *text, size_t len)
+static bool secret_mask_begins(const struct form *form, const char *text, size_t len)
 {
         uint32_t symbols;
         int n = form_read(form, 0, text, len, &symbols);
@@ -49,12 +49,12 @@ static int add_beginnings(struct mask *mask, size_t number)
         size_t n = form_first_bytes(form, bytes);
         for (size_t i = 0; i < n; i++) {
                 char text[2] = {bytes[i]};
-                if (!begins(form, text, 1))
+                if (!secret_mask_begins(form, text, 1))
                         continue;
                 mask->first[(unsigned char)bytes[i]] |= form->line_start ? BEGINS_LINE : BEGINS;
                 for (size_t k = 0; k < n; k++) {
                         text[1] = bytes[k];
-                        if (begins(form, text, 2) && add_beginning(mask, number, text) < 0)
+                        if (secret_mask_begins(form, text, 2) && add_beginning(mask, number, text) < 0)
                                 return -ENOMEM;
                 }
         }
@@ -91,14 +91,14 @@ static int check_values(const struct mask_value *values, size_t n, size_t *ret_t
                                        "the value of a secret is shorter than %d bytes", MASK_VALUE_MIN);
                 if (values[i].len > MASK_VALUE_MAX || total > MASK_BYTES_MAX)
                         return err_say(err, CELLA_TOO_LARGE, -E2BIG,
-                                       "the secrets of one execution have more than %u bytes together",
+                                       "the secrets of one execution have more than %u bytes in total",
                                        MASK_BYTES_MAX);
         }
         *ret_total = total;
         return 0;
 }
 
-static int fill(struct mask *mask, const struct mask_value *values, size_t n, size_t total)
+static int secret_mask_fill(struct mask *mask, const struct mask_value *values, size_t n, size_t total)
 {
         mask->values = sodium_malloc(total);
         mask->forms = calloc(n * FORMS_OF_VALUE, sizeof *mask->forms);
@@ -132,7 +132,7 @@ int mask_new(const struct mask_value *values, size_t n, struct mask **ret, struc
         if (sodium_init() < 0)
                 return err_say(err, CELLA_INTERNAL, -EIO, "libsodium cannot start");
         mask = calloc(1, sizeof *mask);
-        r = mask ? fill(mask, values, n, total) : -ENOMEM;
+        r = mask ? secret_mask_fill(mask, values, n, total) : -ENOMEM;
         if (r < 0)
                 return err_set(err, CELLA_INTERNAL, r, "cannot prepare to mask secrets");
         *ret = TAKE(mask);

@@ -139,7 +139,7 @@ static void pass_text(struct mask_stream *s, struct view *v, size_t from, size_t
         pass(s, v, v->text + from, to - from);
 }
 
-static void cover(struct mask_stream *s, struct view *v, size_t from, size_t to)
+static void mask_stream_cover(struct mask_stream *s, struct view *v, size_t from, size_t to)
 {
         if (s->base + from >= s->covered)
                 pass(s, v, STARS, STARS_LEN);
@@ -252,7 +252,7 @@ static bool try_position(struct mask_stream *s, struct view *v, size_t at)
                         end = (size_t)r;
         }
         if (end > 0)
-                cover(s, v, at, end);
+                mask_stream_cover(s, v, at, end);
         return decided;
 }
 
@@ -303,7 +303,7 @@ struct mask_stream *mask_stream_free(struct mask_stream *s)
         return NULL;
 }
 
-static size_t feed(struct mask_stream *s, const char **data, size_t len, bool all)
+static size_t mask_stream_feed(struct mask_stream *s, const char **data, size_t len, bool all)
 {
         bool held = s->held.fill > s->held.at;
         struct view v = {.text = *data, .len = len, .all = all, .from = *data};
@@ -330,13 +330,13 @@ static size_t feed(struct mask_stream *s, const char **data, size_t len, bool al
 
 size_t mask_feed(struct mask_stream *s, const char **data, size_t len)
 {
-        return s && len > 0 ? feed(s, data, len, false) : len;
+        return s && len > 0 ? mask_stream_feed(s, data, len, false) : len;
 }
 
 size_t mask_flush(struct mask_stream *s, const char **ret)
 {
         *ret = "";
-        return s ? feed(s, ret, 0, true) : 0;
+        return s ? mask_stream_feed(s, ret, 0, true) : 0;
 }
 
 size_t mask_text(struct mask *mask, char *text, size_t len)
@@ -348,7 +348,7 @@ size_t mask_text(struct mask *mask, char *text, size_t len)
         size_t n = 0;
         mask_stream_new(mask, &s, NULL);
         if (s)
-                n = feed(s, &data, len, true);
+                n = mask_stream_feed(s, &data, len, true);
         if (!s || s->broken) {
                 n = len < STARS_LEN ? len : STARS_LEN;
                 data = STARS;

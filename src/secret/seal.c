@@ -41,14 +41,14 @@ struct seal *seal_free(struct seal *seal)
 
 /* ---- numbers ---- */
 
-static unsigned char *put(unsigned char *to, uint64_t value, size_t size)
+static unsigned char *secret_seal_put(unsigned char *to, uint64_t value, size_t size)
 {
         for (size_t i = 0; i < size; i++)
                 to[i] = (unsigned char)(value >> (8 * i));
         return to + size;
 }
 
-static uint64_t get(const unsigned char *from, size_t size)
+static uint64_t secret_seal_get(const unsigned char *from, size_t size)
 {
         uint64_t value = 0;
         for (size_t i = 0; i < size; i++)
@@ -67,10 +67,10 @@ static unsigned char *put_bytes(unsigned char *to, const void *data, size_t len)
 static unsigned char *put_entry_head(unsigned char *to, const struct secret_about *about, size_t len)
 {
         size_t name_len = strlen(about->name);
-        to = put(to, name_len, 2);
-        to = put(to, len, 4);
-        to = put(to, (uint64_t)about->created_ms, 8);
-        to = put(to, (uint64_t)about->changed_ms, 8);
+        to = secret_seal_put(to, name_len, 2);
+        to = secret_seal_put(to, len, 4);
+        to = secret_seal_put(to, (uint64_t)about->created_ms, 8);
+        to = secret_seal_put(to, (uint64_t)about->changed_ms, 8);
         return put_bytes(to, about->name, name_len);
 }
 
@@ -80,10 +80,10 @@ struct bound {
         size_t len;
 };
 
-static void bind(struct bound *b, const struct secret_about *about, size_t len)
+static void secret_seal_bind(struct bound *b, const struct secret_about *about, size_t len)
 {
         unsigned char *to = put_bytes(b->data, MAGIC, MAGIC_LEN);
-        to = put(to, SEAL_VERSION, 4);
+        to = secret_seal_put(to, SEAL_VERSION, 4);
         b->len = (size_t)(put_entry_head(to, about, len) - b->data);
 }
 
@@ -95,7 +95,7 @@ int seal_close(const struct seal *seal, const struct secret_about *about, const 
         if (!entry)
                 return -ENOMEM;
         *entry = (struct seal_entry){.about = *about, .len = (uint32_t)len};
-        bind(&bound, about, len);
+        secret_seal_bind(&bound, about, len);
         randombytes_buf(entry->nonce, sizeof entry->nonce);
         crypto_aead_xchacha20poly1305_ietf_encrypt(entry->sealed, NULL, (const unsigned char *)value, len,
                                                    bound.data, bound.len, NULL, entry->nonce, seal->value);
@@ -106,7 +106,7 @@ int seal_close(const struct seal *seal, const struct secret_about *about, const 
 int seal_open(const struct seal *seal, const struct seal_entry *entry, char *ret)
 {
         struct bound bound;
-        bind(&bound, &entry->about, entry->len);
+        secret_seal_bind(&bound, &entry->about, entry->len);
         if (crypto_aead_xchacha20poly1305_ietf_decrypt((unsigned char *)ret, NULL, NULL, entry->sealed,
                                                        entry->len + (size_t)SEAL_TAG, bound.data, bound.len,
                                                        entry->nonce, seal->value) != 0)
@@ -129,7 +129,8 @@ size_t seal_file_max(void)
                HASH;
 }
 
-static void hash(const struct seal *seal, const unsigned char *data, size_t len, unsigned char ret[HASH])
+static void secret_seal_hash(const struct seal *seal, const unsigned char *data, size_t len,
+                             unsigned char ret[HASH])
 {
         crypto_generichash(ret, HASH, data, len, seal->file, sizeof seal->file);
 }
@@ -144,15 +145,15 @@ int seal_write(const struct seal *seal, struct seal_entry *const *entries, size_
         if (!data)
                 return -ENOMEM;
         to = put_bytes(to, MAGIC, MAGIC_LEN);
-        to = put(to, SEAL_VERSION, 4);
-        to = put(to, n, 4);
+        to = secret_seal_put(to, SEAL_VERSION, 4);
+        to = secret_seal_put(to, n, 4);
         to = put_bytes(to, seal->id, KEY_ID);
         for (size_t i = 0; i < n; i++) {
                 to = put_entry_head(to, &entries[i]->about, entries[i]->len);
                 to = put_bytes(to, entries[i]->nonce, SEAL_NONCE);
                 to = put_bytes(to, entries[i]->sealed, entries[i]->len + (size_t)SEAL_TAG);
         }
-        hash(seal, data, (size_t)(to - data), to);
+        secret_seal_hash(seal, data, (size_t)(to - data), to);
         *ret = data;
         *ret_len = size;
         return 0;
@@ -160,47 +161,48 @@ int seal_write(const struct seal *seal, struct seal_entry *const *entries, size_
 
 static int damaged(struct cella_err *err)
 {
-        err_say(err, CELLA_INTERNAL, -EBADMSG, "the file '%s' is damaged, or someone changed it",
-                SECRET_FILE);
+        err_say(err, CELLA_INTERNAL, -EBADMSG, "the file '%s' is damaged or was changed", SECRET_FILE);
         return err_hint(
-                err, "put back a copy, or move it away, in the state directory, and set the secrets again");
+                err,
+                "restore a copy of it in the state directory; or move it away, and set the secrets again");
 }
 
 static int check_head(const struct seal *seal, const unsigned char *data, size_t len, struct cella_err *err)
 {
         if (len < HEAD + HASH || memcmp(data, MAGIC, MAGIC_LEN) != 0)
                 return damaged(err);
-        uint64_t version = get(data + MAGIC_LEN, 4);
+        uint64_t version = secret_seal_get(data + MAGIC_LEN, 4);
         if (version > SEAL_VERSION) {
                 err_say(err, CELLA_INTERNAL, -EPROTO,
-                        "the file '%s' is of version %llu, this program knows %d", SECRET_FILE,
-                        (unsigned long long)version, SEAL_VERSION);
-                return err_hint(err, "use the Cella that wrote it, or a newer one");
+                        "the file '%s' has version %llu, but this program supports only version %d",
+                        SECRET_FILE, (unsigned long long)version, SEAL_VERSION);
+                return err_hint(err, "use the version of Cella that wrote it, or a newer one");
         }
         if (version < SEAL_VERSION) /* there is no older version */
                 return damaged(err);
         if (sodium_memcmp(data + MAGIC_LEN + 8, seal->id, KEY_ID) != 0) {
                 err_say(err, CELLA_INTERNAL, -EKEYREJECTED, "the secrets were sealed with another key");
                 return err_hint(err,
-                                "put back the key they were set with (%s, or the credential %s); or move "
-                                "'%s' away and set them again",
+                                "restore the key that they were sealed with (%s, or the credential %s); or "
+                                "move '%s' away and set them again",
                                 SECRET_KEY_FILE, SECRET_KEY_CREDENTIAL, SECRET_FILE);
         }
         return 0;
 }
 
 /* Returns the length of the entry, or 0; its name, and the length of the value. */
-static size_t look_at(const unsigned char *data, size_t len, struct secret_about *ret, size_t *ret_len)
+static size_t secret_seal_look_at(const unsigned char *data, size_t len, struct secret_about *ret,
+                                  size_t *ret_len)
 {
         if (len < ENTRY_HEAD)
                 return 0;
-        size_t name_len = get(data, 2), value_len = get(data + 2, 4);
+        size_t name_len = secret_seal_get(data, 2), value_len = secret_seal_get(data + 2, 4);
         if (value_len < SECRET_VALUE_MIN || value_len > SECRET_VALUE_MAX || name_len > SECRET_NAME_MAX ||
             len - ENTRY_HEAD < name_len + SEAL_NONCE + value_len + SEAL_TAG ||
             !secret_name_valid((const char *)data + ENTRY_HEAD, name_len))
                 return 0;
-        *ret = (struct secret_about){.created_ms = (int64_t)get(data + 6, 8),
-                                     .changed_ms = (int64_t)get(data + 14, 8)};
+        *ret = (struct secret_about){.created_ms = (int64_t)secret_seal_get(data + 6, 8),
+                                     .changed_ms = (int64_t)secret_seal_get(data + 14, 8)};
         memcpy(ret->name, data + ENTRY_HEAD, name_len);
         *ret_len = value_len;
         return ENTRY_HEAD + name_len + SEAL_NONCE + value_len + SEAL_TAG;
@@ -210,7 +212,7 @@ static int read_entry(const unsigned char **at, const unsigned char *end, const 
                       struct seal_entry **ret)
 {
         struct secret_about about;
-        size_t value_len = 0, size = look_at(*at, (size_t)(end - *at), &about, &value_len);
+        size_t value_len = 0, size = secret_seal_look_at(*at, (size_t)(end - *at), &about, &value_len);
         if (size == 0 || strcmp(before, about.name) >= 0)
                 return -EBADMSG;
         struct seal_entry *entry = malloc(sizeof *entry + value_len + SEAL_TAG);
@@ -233,10 +235,10 @@ int seal_read(const struct seal *seal, const unsigned char *data, size_t len, st
         if (r < 0)
                 return r;
         const unsigned char *at = data + HEAD, *end = data + len - HASH;
-        hash(seal, data, len - HASH, right);
+        secret_seal_hash(seal, data, len - HASH, right);
         if (sodium_memcmp(right, end, HASH) != 0)
                 return damaged(err);
-        size_t n = get(data + MAGIC_LEN + 4, 4), i = 0;
+        size_t n = secret_seal_get(data + MAGIC_LEN + 4, 4), i = 0;
         struct seal_entry **entries = n <= SECRETS_MAX ? calloc(n + 1, sizeof *entries) : NULL;
         if (!entries)
                 return n > SECRETS_MAX ? damaged(err) : err_set(err, CELLA_INTERNAL, -ENOMEM, "secrets");

@@ -45,7 +45,7 @@ static int take_lock(struct secret_store *s, struct cella_err *err)
         return r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot lock %s", LOCK_FILE) : 0;
 }
 
-static int read_all(int fd, unsigned char *data, size_t len)
+static int secret_store_read_all(int fd, unsigned char *data, size_t len)
 {
         while (len > 0) {
                 ssize_t n = sys_read(fd, data, len);
@@ -58,8 +58,8 @@ static int read_all(int fd, unsigned char *data, size_t len)
 }
 
 /* Reads the whole file; the caller frees *ret.  Returns -ENOENT without setting *err. */
-static int read_file(const struct secret_store *s, unsigned char **ret, size_t *ret_len,
-                     struct cella_err *err)
+static int secret_store_read_file(const struct secret_store *s, unsigned char **ret, size_t *ret_len,
+                                  struct cella_err *err)
 {
         struct stat st;
         AUTO(sys_close) int fd = sys_openat(s->directory, SECRET_FILE, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
@@ -72,7 +72,7 @@ static int read_file(const struct secret_store *s, unsigned char **ret, size_t *
                 return err_say(err, CELLA_INTERNAL, -EBADMSG,
                                "'%s' in the state directory is not a secrets file", SECRET_FILE);
         unsigned char *data = malloc((size_t)st.st_size + 1);
-        int r = data ? read_all(fd, data, (size_t)st.st_size) : -ENOMEM;
+        int r = data ? secret_store_read_all(fd, data, (size_t)st.st_size) : -ENOMEM;
         if (r < 0) {
                 free(data);
                 return err_set(err, CELLA_INTERNAL, r, "cannot read the file '%s'", SECRET_FILE);
@@ -87,21 +87,21 @@ static int use_key(struct secret_store *s, const struct secret_key *key, struct 
         return seal_new(key, &s->seal) < 0 ? err_set(err, CELLA_INTERNAL, -ENOMEM, "secrets") : 0;
 }
 
-static int load(struct secret_store *s, const struct secret_key_source *source, struct cella_err *err)
+static int secret_store_load(struct secret_store *s, const struct secret_key_source *source,
+                             struct cella_err *err)
 {
         AUTO(secret_key_free) struct secret_key *key = NULL;
         unsigned char *data = NULL;
         size_t len = 0;
-        int read = read_file(s, &data, &len, err);
+        int read = secret_store_read_file(s, &data, &len, err);
         if (read < 0 && read != -ENOENT)
                 return read;
         int r = secret_key_read(s->directory, source, &key, err);
         if (r == -ENOENT && !key && read == 0) { /* never create a new key: existing secrets would be lost */
-                err_say(err, CELLA_INTERNAL, -EKEYREJECTED, "there are secrets, but their key is gone");
+                err_say(err, CELLA_INTERNAL, -EKEYREJECTED, "the key of the stored secrets is missing");
                 err_hint(err,
-                         "put back %s in the state directory (or the credential %s); or move '%s' away and "
-                         "set "
-                         "them again",
+                         "restore %s in the state directory (or the credential %s); or move '%s' away and "
+                         "set the secrets again",
                          SECRET_KEY_FILE, SECRET_KEY_CREDENTIAL, SECRET_FILE);
                 r = -EKEYREJECTED;
         } else if (r == -ENOENT && !key) {
@@ -131,7 +131,7 @@ int secret_store_open(const char *directory, const struct secret_key_source *sou
         s->directory = TAKE_FD(fd);
         int r = take_lock(s, err);
         if (r == 0)
-                r = load(s, source, err);
+                r = secret_store_load(s, source, err);
         if (r < 0)
                 return r;
         *ret = TAKE(s);
@@ -171,8 +171,8 @@ static int replace_file(const struct secret_store *s, const unsigned char *data,
 
 /* Writes these entries; the store owns them afterwards.  *taken is true even if only the last step has
  * failed: the entries in memory are always those in the file. */
-static int commit(struct secret_store *s, struct seal_entry **entries, size_t n, bool *taken,
-                  struct cella_err *err)
+static int secret_store_commit(struct secret_store *s, struct seal_entry **entries, size_t n, bool *taken,
+                               struct cella_err *err)
 {
         unsigned char *data = NULL;
         size_t len = 0;
@@ -192,12 +192,12 @@ static int commit(struct secret_store *s, struct seal_entry **entries, size_t n,
                 return 0;
         err_set(err, CELLA_INTERNAL, r, "cannot write the file '%s'", SECRET_FILE);
         if (r == -ENOSPC || r == -EDQUOT)
-                err_hint(err, "make room on the disk that has the state directory");
+                err_hint(err, "free space on the disk of the state directory");
         return r;
 }
 
 /* Returns the index of the name, or where it would be inserted. */
-static size_t find(const struct secret_store *s, const char *name, bool *ret_there)
+static size_t secret_store_find(const struct secret_store *s, const char *name, bool *ret_there)
 {
         size_t low = 0, high = s->n;
         while (low < high) {
@@ -211,7 +211,7 @@ static size_t find(const struct secret_store *s, const char *name, bool *ret_the
         return low;
 }
 
-static int check_name(const char *name, struct cella_err *err)
+static int secret_store_check_name(const char *name, struct cella_err *err)
 {
         if (secret_name_valid(name, strlen(name)))
                 return 0;
@@ -225,18 +225,18 @@ int secret_value_check(const char *value, size_t len, struct cella_err *err)
         _Static_assert(SECRET_VALUE_MIN >= MASK_VALUE_MIN && SECRET_VALUE_MAX <= MASK_VALUE_MAX,
                        "or it shows");
         if (len > SECRET_VALUE_MAX)
-                return err_say(err, CELLA_TOO_LARGE, -EFBIG, "the value of a secret has at most %d bytes",
-                               SECRET_VALUE_MAX);
+                return err_say(err, CELLA_TOO_LARGE, -EFBIG,
+                               "the value of a secret must have at most %d bytes", SECRET_VALUE_MAX);
         if (memchr(value, '\0', len)) {
-                err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "the value of a secret has no NUL in it");
+                err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "the value of a secret must not contain a NUL");
                 return err_hint(err, "it becomes an environment variable; use base64 for binary data");
         }
         if (mask_trim(value, len, &from) < SECRET_VALUE_MIN) {
                 err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
-                        "the value of a secret has at least %d bytes, besides white space around it",
+                        "the value of a secret must have at least %d bytes, without white space around it",
                         SECRET_VALUE_MIN);
                 return err_hint(err,
-                                "a shorter one cannot be kept out of output: it would be found in any text");
+                                "a shorter value cannot be masked in output: it would occur in any text");
         }
         return 0;
 }
@@ -278,16 +278,16 @@ int secret_store_set(struct secret_store *s, const char *name, const char *value
         struct seal_entry *entry = NULL, *old, **list;
         struct secret_about about = {.changed_ms = now_ms()};
         bool there, taken = false;
-        int r = check_name(name, err);
+        int r = secret_store_check_name(name, err);
         if (r == 0)
                 r = secret_value_check(value, len, err);
         if (r == 0)
                 r = ensure_key(s, err);
         if (r < 0)
                 return r;
-        size_t at = find(s, name, &there);
+        size_t at = secret_store_find(s, name, &there);
         if (!there && s->n >= SECRETS_MAX)
-                return err_say(err, CELLA_OVER_CAPACITY, -ENOSPC, "there are %d secrets already",
+                return err_say(err, CELLA_OVER_CAPACITY, -ENOSPC, "there are already %d secrets, the maximum",
                                SECRETS_MAX);
         old = there ? s->entries[at] : NULL;
         memcpy(about.name, name, strlen(name));
@@ -298,7 +298,7 @@ int secret_store_set(struct secret_store *s, const char *name, const char *value
                 free(entry);
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "secret");
         }
-        r = commit(s, list, s->n + !there, &taken, err);
+        r = secret_store_commit(s, list, s->n + !there, &taken, err);
         if (!taken)
                 free(list);
         free(taken ? old : entry);
@@ -307,24 +307,24 @@ int secret_store_set(struct secret_store *s, const char *name, const char *value
         return r;
 }
 
-static int not_found(const char *name, struct cella_err *err)
+static int secret_store_not_found(const char *name, struct cella_err *err)
 {
         err_say(err, CELLA_NOT_FOUND, -ENOENT, "no secret '%.80s'", name);
-        return err_hint(err, "'cella secret ls' lists those there are");
+        return err_hint(err, "'cella secret ls' lists the secrets");
 }
 
 int secret_store_remove(struct secret_store *s, const char *name, struct cella_err *err)
 {
         bool there, taken = false;
-        size_t at = find(s, name, &there);
+        size_t at = secret_store_find(s, name, &there);
         if (!there)
-                return not_found(name, err);
+                return secret_store_not_found(name, err);
         struct seal_entry *old = s->entries[at], **list = malloc(s->n * sizeof(struct seal_entry *));
         if (!list)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "secret");
         memcpy(list, s->entries, at * sizeof(struct seal_entry *));
         memcpy(list + at, s->entries + at + 1, (s->n - at - 1) * sizeof(struct seal_entry *));
-        int r = commit(s, list, s->n - 1, &taken, err);
+        int r = secret_store_commit(s, list, s->n - 1, &taken, err);
         free(taken ? (void *)old : (void *)list);
         return r;
 }
@@ -334,9 +334,9 @@ int secret_store_remove(struct secret_store *s, const char *name, struct cella_e
 int secret_store_get(struct secret_store *s, const char *name, struct secret **ret, struct cella_err *err)
 {
         bool there;
-        size_t at = find(s, name, &there);
+        size_t at = secret_store_find(s, name, &there);
         if (!there)
-                return not_found(name, err);
+                return secret_store_not_found(name, err);
         const struct seal_entry *entry = s->entries[at];
         /* Guarded memory ends at a page boundary: it is only aligned if the size is a multiple of the word
          * size. */
@@ -348,7 +348,7 @@ int secret_store_get(struct secret_store *s, const char *name, struct secret **r
         secret->value[entry->len] = '\0';
         if (seal_open(s->seal, entry, secret->value) < 0) {
                 secret_free(secret);
-                return err_say(err, CELLA_INTERNAL, -EBADMSG, "the secret '%.64s' cannot be opened", name);
+                return err_say(err, CELLA_INTERNAL, -EBADMSG, "the secret '%.64s' cannot be decrypted", name);
         }
         *ret = secret;
         return 0;

@@ -1,5 +1,7 @@
 /* context.js -- the driver of a Node context: receives code on a socket, runs it, keeps its variables.
  *
+ * It also runs the code of an execution with `rich`, see run_once().
+ *
  * It runs inside the sandbox as `node -e`. The code shares the process and its globals with this file. So
  * this file keeps the functions that it uses in its own constants and uses no prototype that the code can
  * change (no array methods, no for-of; the methods that it needs are bound below).
@@ -26,6 +28,13 @@ const SOCKET = 3;
 const TEXT_MAX = 64 << 10, DATA_MAX = 4 << 20, TRACEBACK_MAX = 256 << 10;
 const JSON_VALUES_MAX = 100000;
 const SHOW = { __proto__: null, depth: 4, maxArrayLength: 100, maxStringLength: 10000, breakLength: 100 };
+
+const CALLER = /^ *at (?:call \(\[eval\]:|.* \(node:inspector:)/;
+const OWN_FRAME = /^ *at (?:.* \()?\[eval\]:\d+:\d+\)?(?: \{)?$/;
+
+/* The code of an execution with `rich`: see run_once(). */
+const ONCE = Symbol.for('cella.once'), once = globalThis[ONCE];
+delete globalThis[ONCE];
 
 const uncurry = (method) => Function.prototype.call.bind(method);
 const { stringify, parse: fromJson } = JSON, { hasOwn } = Object;
@@ -88,9 +97,37 @@ function send(type, payload) {
         try {
                 write_all(SOCKET, concat([toBuffer(type + ' ' + data.length + '\n', 'latin1'), data]));
         } catch {
-                reallyExit(1);
+                if (once === undefined)
+                        reallyExit(1);
         }
 }
+
+/* Runs the code of an execution with `rich` as `node -e` does, and sends its value, unless the code has closed the
+ * socket. */
+function run_once(code) {
+        attempt(() => delete process._eval); /* the text of this file */
+        const names = { require, module, exports, __filename, __dirname };
+        for (const name in names) /* if this is not `node -e`, which has created them, but a file */
+                if (!(name in globalThis))
+                        Object.defineProperty(globalThis, name, { value: names[name], writable: true, configurable: true });
+        const loader = vm.constants?.USE_MAIN_CONTEXT_DEFAULT_LOADER ?? ((name) => import(name));
+        const { emitWarning } = process;
+        process.emitWarning = function (warning, ...more) { /* import() would warn that the loader is experimental */
+                if (typeof warning !== 'string' || indexOf(warning, 'USE_MAIN_CONTEXT_DEFAULT_LOADER') < 0)
+                        emitWarning.call(process, warning, ...more);
+        };
+        const program = new Script(code, { filename: '[eval]', importModuleDynamically: loader });
+        const value = program.runInThisContext();
+        if (value === undefined || attempt(() => fstatSync(SOCKET).ino, 0) !== socket_inode)
+                return;
+        const found = represent(value);
+        result('text/plain', found.text);
+        if (typeof found.json === 'string' && toBuffer(found.json, 'utf8').length <= DATA_MAX)
+                result('application/json', found.json);
+}
+
+if (once !== undefined)
+        return run_once(once);
 
 /* JSON.stringify() writes lone surrogates as escapes, which the daemon rejects; toBuffer() replaces them by
  * U+FFFD. */
@@ -452,9 +489,6 @@ function on_uncaught(error) {
 // Errors
 
 /* the caller of the code: no frame below it belongs to the code */
-const CALLER = /^ *at (?:call \(\[eval\]:|.* \(node:inspector:)/;
-const OWN_FRAME = /^ *at (?:.* \()?\[eval\]:\d+:\d+\)?(?: \{)?$/;
-
 /* Removes the frames of this file and of the inspector that called the code. The frames above them and the
  * message belong to the code. */
 function clean(stack, message) {

@@ -1,4 +1,5 @@
-"""context.py -- the driver of a Python context: receives code on a socket, runs it, keeps its variables.
+"""context.py -- the driver of a Python context: receives code on a socket, runs it, keeps its variables. Also runs the
+code of an execution with `rich`, see run_once().
 
 It runs inside the sandbox, as `python3 -c` or exec'd in an interpreter that was restored from a template, and then
 calls serve(). The code that it runs may do anything, and shares the interpreter with it. Hence:
@@ -199,6 +200,21 @@ class Channel:
             except OSError as e:
                 if get_traceback(e).tb_next is None:  # from fstat() itself, not from a handler
                     _exit(1)
+
+
+class ResultChannel(Channel):
+    """The socket of an execution with `rich`. If the code has closed it, its results are lost, and nothing else
+    changes."""
+
+    def send(self, kind, payload=""):
+        try:
+            if fstat(self.fd).st_ino == self.inode:
+                super().send(kind, payload)
+        except OSError:
+            pass
+
+    def end_if_gone(self):
+        pass
 
 
 def move_up(fd):
@@ -477,9 +493,7 @@ class Watcher:
     """An import finder that only observes and finds nothing itself."""
 
     def find_spec(self, name, path=None, target=None):
-        if name == "matplotlib":
-            late()
-            before_matplotlib()
+        before_import(name)
         if name not in WATCHED:
             return None
         for finder in sys.meta_path:
@@ -504,7 +518,15 @@ def watch_loader(loader, name):
         pass
 
 
+def before_import(name):
+    if name == "matplotlib":
+        late()
+        before_matplotlib()
+
+
 def after_import(name, module):
+    if name not in WATCHED:
+        return
     try:
         if name == "linecache":
             fill_linecache(module)
@@ -670,9 +692,20 @@ def prepare():
             stream.reconfigure(line_buffering=True)  # so that output can be followed
         except Exception:
             pass
-    sys.meta_path.insert(0, Watcher())
+    forget_program()
+    watch_imports()
+
+
+def forget_program():
     if "linecache" in modules:  # 3.13 stores this file there, as the source of everything named <string>
         getattr(modules["linecache"], "cache", {}).pop("<string>", None)
+
+
+def watch_imports():
+    """Also makes a child that the code forks close the socket."""
+    sys.meta_path.insert(0, Watcher())
+    if "watch_hidden" in globals():  # modules of the template that no finder finds
+        globals().pop("watch_hidden")(sys.meta_path[0], before_import, after_import)
     for name in WATCHED:
         if name in modules:
             after_import(name, modules[name])
@@ -713,6 +746,45 @@ def serve_one():
             keep_interrupts_out()
             State.owed = INTERRUPTED
     State.channel.send_owed()
+
+
+def hide_frames(kind, failure, tb):
+    """sys.excepthook of run_once(): the traceback begins with the code, and shows its lines."""
+    tb = tb.tb_next if tb else None
+    while tb is not None and tb.tb_frame.f_globals is not State.namespace:
+        tb = tb.tb_next
+    set_traceback(failure, tb)
+    try:
+        import linecache
+        import traceback
+
+        fill_linecache(linecache)
+        traceback.print_exception(kind, failure, tb)
+    except Exception:  # the code has changed the modules
+        ORIGINAL_HOOK(kind, failure, tb)
+
+
+def run_once(text, namespace, fd):
+    """Runs the code of an execution with `rich` in the namespace of __main__, and sends the value of its last
+    expression and the open figures. Otherwise the code runs as with `python3 -c`: errors, signals and the end of the
+    interpreter are not changed."""
+    import _ast
+
+    State.Expr, State.Expression = _ast.Expr, _ast.Expression
+    State.namespace = namespace
+    State.channel = ResultChannel(fd)
+    State.shown = set()
+    State.due = True
+    builtins.display = display
+    watch_imports()
+    sys.excepthook = hide_frames
+    forget_program()
+    keep_source("<string>", text)
+    value = execute(text, "<string>")
+    if value is not None and not State.forked:
+        send_value(value)
+    del value
+    send_figures(not State.forked)
 
 
 def late():
@@ -1188,3 +1260,8 @@ def source_of_class(cls):
 if __name__ == "__main__":
     # Python 3.9 uses the builtins of the caller if both functions have the same globals: this caller has its own.
     eval("serve(3)", {"serve": serve, "__builtins__": __builtins__})
+elif __name__ == "cella_rich":  # core/execution/values.c makes a program that sets MAIN and SOURCE
+    if MAIN["__name__"] == "__main__":  # noqa: F821
+        eval("run(*arguments)", {"run": run_once, "arguments": (SOURCE, MAIN, 3), "__builtins__": __builtins__})  # noqa: F821
+    else:  # multiprocessing imports the file with the code in a child
+        exec(compile(SOURCE, "<string>", "exec", 0, True), MAIN)  # noqa: F821

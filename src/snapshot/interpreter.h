@@ -27,6 +27,8 @@ extern char _Py_NoneStruct WEAK;
 extern PyObject *PyExc_SystemExit WEAK, *PyExc_KeyboardInterrupt WEAK;
 extern int PyObject_IsTrue(PyObject *) WEAK;
 extern long PyLong_AsLong(PyObject *) WEAK;
+extern PyObject *PyLong_FromLong(long) WEAK;
+extern long PyTuple_Size(PyObject *) WEAK;
 extern PyObject *PyBytes_FromStringAndSize(const char *, long) WEAK;
 extern const char *PyUnicode_AsUTF8AndSize(PyObject *, long *) WEAK;
 extern void Py_IncRef(PyObject *) WEAK;
@@ -62,6 +64,10 @@ extern PyObject *PyTuple_GetItem(PyObject *, long) WEAK;
 struct method; /* PyMethodDef */
 extern PyObject *PyCFunction_NewEx(struct method *, PyObject *, PyObject *) WEAK;
 extern PyObject *PyCFunction_GetSelf(PyObject *) WEAK;
+extern void *PyCFunction_GetFunction(PyObject *) WEAK;
+extern int PyCFunction_GetFlags(PyObject *) WEAK;
+extern int PySys_SetObject(const char *, PyObject *) WEAK;
+extern PyObject *PyObject_CallObject(PyObject *, PyObject *) WEAK;
 extern PyObject *PyFunction_GetGlobals(PyObject *) WEAK;
 extern int PyType_IsSubtype(PyObject *, PyObject *) WEAK;
 extern PyObject *_PyType_Lookup(PyObject *, PyObject *) WEAK; /* private, but exported by all versions */

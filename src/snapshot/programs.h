@@ -7,8 +7,10 @@
         extern const char name[];                                                                            \
         extern const uint64_t name##_len
 
-WARM_PROGRAM(warm_python_so);  /* python.c: loaded into python3 */
-WARM_PROGRAM(warm_python_py);  /* python.py: its Python part */
+WARM_PROGRAM(warm_python_so); /* python.c: loaded into python3 */
+WARM_PROGRAM(warm_hidden_py); /* hidden.py, learned.py and python.py: its Python part, in this order */
+WARM_PROGRAM(warm_learned_py);
+WARM_PROGRAM(warm_python_py);
 WARM_PROGRAM(warm_restore);    /* restore.c: a program */
 WARM_PROGRAM(warm_hold_so);    /* hold.c: loaded into a shell */
 WARM_PROGRAM(warm_context_py); /* drivers of contexts */

@@ -2,16 +2,18 @@
  *
  * It is loaded into the image's own python3 (LD_PRELOAD), which is started as `python3 main.py`. When the
  * interpreter is initialised and opens that file, it has no Python frame on its stack and no object of ours.
- * At this point fopen() calls into this file. It runs python.py, which imports the preloaded modules; then
- * snapshot.c writes the process to a template. A restored process waits here for its code, runs it with no
- * Python frame below it, does what the interpreter does at its end, and exits.
+ * At this point fopen() calls into this file. It runs hidden.py and python.py, which import the preloaded
+ * modules; then snapshot.c writes the process to a template. A restored process waits here for its code, runs
+ * it with no Python frame below it, does what the interpreter does at its end, and exits.
  *
  * Only functions of the interpreter's stable interface are used, by name: one build works with every Python
  * from 3.9 on, with any libc. */
 #include <stddef.h>
 
 #include "snapshot/bind.h"
+#include "snapshot/exits.h"
 #include "snapshot/failure.h"
+#include "snapshot/hidden.h"
 #include "snapshot/interpreter.h"
 #include "snapshot/plug.h"
 #include "snapshot/receive.h"
@@ -28,9 +30,9 @@ extern void *malloc(size_t);
 extern void *dlsym(void *, const char *) WEAK;
 extern int unsetenv(const char *);
 extern int fflush(void *);
-extern int on_exit(void (*)(int, void *), void *) __attribute__((weak)); /* not in every libc */
-extern char *__curbrk WEAK;                                              /* of glibc: the end of its heap */
-#define NO_BREAK ((char *)-4096l) /* an address above which the heap cannot grow */
+extern int on_exit(void (*)(int, void *), void *); /* exits.c */
+extern char *__curbrk WEAK;                        /* of glibc: the end of its heap */
+#define NO_BREAK ((char *)-4096l)                  /* an address above which the heap cannot grow */
 
 #define NEXT_LIBRARY ((void *)-1l)
 
@@ -113,6 +115,11 @@ static __attribute__((noreturn)) void end(void)
         if (interrupted) {
                 sys_call4(SYS_rt_sigaction, 2, default_action, 0, 8); /* SIGINT */
                 sys_call2(SYS_kill, sys_call0(SYS_getpid), 2);
+        }
+        if (exits_none()) {
+                fflush(0);
+                at_exit(exit_code, 0);
+                leave(exit_code);
         }
         exit(exit_code); /* runs the exit functions and flushes the streams of C code */
 }
@@ -291,6 +298,7 @@ static __attribute__((noreturn)) void write_down(void)
                 leave(1);
         refresh = PyObject_IsTrue(refresh) ? refresh : 0;
         one_thread = bare_threads();
+        exits_remember();
         if (know(path) < 0 || shutdown_prepare(names) < 0)
                 leave(1);
         plug_holes();
@@ -315,6 +323,8 @@ static int load_boot(void)
         sys_call1(SYS_close, BOOT_FD);
         names = PyDict_New();
         PyDict_SetItemString(names, "__builtins__", PyEval_GetBuiltins());
+        if (exits_add(names) < 0)
+                return -1;
         /* The driver of contexts follows a NUL. */
         const size_t own = bare_strlen(boot);
         PyDict_SetItemString(
@@ -341,6 +351,8 @@ static __attribute__((noreturn)) void make_template(void)
         int status = -1;
         PyGILState_Ensure(); /* the interpreter releases it around fopen() */
         const char *why = load_boot() < 0 ? 0 : receive_preload();
+        if (why && !why[0] && hidden_install(names) < 0)
+                why = 0;
         if (!why || why[0])
                 tell(1, why ? why : "the interpreter cannot be prepared");
         bind_functions();
@@ -448,8 +460,7 @@ __attribute__((constructor)) static void loaded(void)
                 return;
         }
         take_rare_number();
-        if (on_exit) /* registered first, before main(), so it is called last */
-                on_exit(at_exit, 0);
+        on_exit(at_exit, 0); /* registered first, before main(), so it is called last */
         /* The interpreter checks that the script exists before it opens it. */
         long fd = sys_call4(SYS_openat, BARE_AT_FDCWD, "main.py", BARE_NEW, 0644);
         if (fd >= 0)

@@ -1,26 +1,38 @@
 # snapshot/python.py -- the Python part of a waiting Python interpreter (see python.c).
 #
-# It runs once, before the template is written, in a namespace that code never sees. The functions look up all names
-# that they need in advance, because code may change them.
+# It runs once, before the template is written, in the namespace of hidden.py, that code never sees. The functions look
+# up all names that they need in advance, because code may change them.
 import gc
 import os
 import sys
 
+for name in set(sys.modules) - first:
+    del sys.modules[name]  # code must not see that we have imported it
 SCRIPT = os.path.join(os.getcwd(), "main.py")
 
 
 def preload(names):
+    """A name that begins with '-' is hidden, and skipped if it cannot be imported; '-' is the standard library. '+': the
+    same for a module that was learned."""
     seen = set(sys.path_importer_cache)
-
-    for name in names.decode().split("\0"):
+    names = [name for name in names.decode().split("\0") if name]
+    for name in names:
         try:
-            if name:
+            if name[0] not in "-+":
                 __import__(name)  # importlib may import warnings, which would print more at the end
         except Exception as error:
             return "preload: %s: %s: %s" % (name, type(error).__name__, error)
+    visible = set(sys.modules)
+    standard = [n for name in names if name[0] == "-" for n in (STANDARD.split() if name == "-" else [name[1:]])]
+    try:
+        import_hidden(standard, [name[1:] for name in names if name[0] == "+"])
+    except Refused as refused:
+        return "preload: %s" % refused
     global driver
     driver = compile(DRIVER, "<context>", "exec")
     warm_up()
+    add_steps()
+    hide(visible)
     for path in set(sys.path_importer_cache) - seen:
         del sys.path_importer_cache[path]
     gc.collect()
@@ -62,7 +74,7 @@ USUAL = {
 
 
 def usual():
-    return "".join(code for name, code in USUAL.items() if not name or name in sys.modules)
+    return "".join(code for name, code in USUAL.items() if not name or name in sys.modules or name in hidden)
 
 
 def warm_up():
@@ -75,42 +87,66 @@ def warm_up():
     sys.stdout.flush()
 
 
+# What depends on the process, by the name of the module that has stored it: a function that takes the module and returns
+# one that stores it again. The code may have changed the module by then. Modules that are imported later ask the kernel.
+def renew_ssl(module, urandom=os.urandom):
+    return lambda: module.RAND_add(urandom(32), 32.0)
+
+
+def renew_key(module, urandom=os.urandom, cwd=os.getcwd, real=os.path.abspath):
+    names, config, kind = vars(module), module._current_process._config, module.AuthenticationString
+
+    def renew():
+        config["authkey"] = kind(urandom(32))
+        try:
+            names["ORIGINAL_DIR"] = real(cwd())
+        except OSError:
+            names["ORIGINAL_DIR"] = None
+
+    return renew
+
+
+def renew_main_thread(module):
+    return getattr(module.main_thread(), "_set_native_id", None)
+
+
+def renew_start(module):  # times that count from the start of the program
+    import time
+
+    names, now = vars(module), time.time if isinstance(module._startTime, float) else time.time_ns
+    return lambda: names.__setitem__("_startTime", now())
+
+
+RENEW = {
+    "random": lambda module: module.seed,
+    "numpy.random": lambda module: module.seed,
+    "_ssl": renew_ssl,
+    "multiprocessing.process": renew_key,
+    "threading": renew_main_thread,
+    "logging": renew_start,
+}
+
+
+def add_steps():
+    # Not OpenSSL: nothing has drawn a random number, so it asks the kernel for a seed when it is first used. If another
+    # module has, OpenSSL sees that the number of the process has changed. RAND_add() would take 3 ms.
+    for name, steps in journal.items():
+        renew = RENEW[name](modules[name]) if name in RENEW and name != "_ssl" else None
+        if renew:
+            steps.append((renew, (), {}))
+
+
 def settle():
     # Runs in the child that is written to the template.
     become_main()
     # Used by shutdown.c.
-    global template, unfrozen, removable
+    global unfrozen, removable
     removable = installed()
-    others = sys, sys.modules["builtins"], sys.modules["__main__"]
-    template = {name: m for name, m in sys.modules.items() if isinstance(m, type(sys)) and m not in others}
     unfrozen = []
-    # Functions that give a restored process its own random numbers and its own process ID, for loaded modules that have
-    # stored them. Modules that are imported later ask the kernel.
-    seeds = []
-    if "random" in sys.modules:
-        seeds.append(sys.modules["random"].seed)
-    if "numpy.random" in sys.modules:
-        seeds.append(sys.modules["numpy.random"].seed)
-    if "_ssl" in sys.modules:
-        add, urandom = sys.modules["_ssl"].RAND_add, os.urandom
-        seeds.append(lambda: add(urandom(32), 32.0))
-
-    process = sys.modules.get("multiprocessing.process")
-    if process:
-        config, kind, urandom = process._current_process._config, process.AuthenticationString, os.urandom
-        seeds.append(lambda: config.__setitem__("authkey", kind(urandom(32))))
-
-    threading = sys.modules.get("threading")
-    if threading and hasattr(threading.main_thread(), "_set_native_id"):
-        seeds.append(threading.main_thread()._set_native_id)
-
-    # Times that count from the start of the program.
-    logging = sys.modules.get("logging")
-    if logging:
-        import time
-
-        now = time.time if isinstance(logging._startTime, float) else time.time_ns
-        globals()["started"] = lambda: setattr(logging, "_startTime", now())
+    loaded = {name: RENEW[name](modules[name]) for name in RENEW if name in modules}
+    if "logging" in loaded:  # called when the code is known
+        globals()["started"] = loaded.pop("logging")
+    seeds = [renew for renew in loaded.values() if renew]
 
     def refresh():
         for seed in seeds:
@@ -137,7 +173,7 @@ def installed():
     # The modules of the template that do not belong to the standard library, by the first part of their names.
     places = tuple(path + "/" for path in sys.modules["site"].getsitepackages()) if "site" in sys.modules else ()
     # Not getattr(): a module may import others when it is asked for an attribute.
-    files = [(name, getattr(m, "__dict__", {}).get("__file__")) for name, m in list(sys.modules.items())]
+    files = [(name, getattr(m, "__dict__", {}).get("__file__")) for name, m in template.items()]
     return {name.partition(".")[0] for name, file in files if str(file).startswith(places)}
 
 
@@ -153,28 +189,29 @@ def find_packages(isdir=os.path.isdir, listdir=os.listdir):
     if not removable or not isdir(path):
         return
     if not removable.isdisjoint(entry.partition(".")[0] for entry in listdir(path)):
-        for name in list(sys.modules):
+        for name in list(template):
             if name.partition(".")[0] in removable:
-                del sys.modules[name]
+                hidden.pop(name, None)
+                sys.modules.pop(name, None)
 
 
 def drive():
     # As `python3 -c` would.
     sys.path[0] = ""
     find_packages()
-    exec(driver, {"__name__": "__main__", "__builtins__": sys.modules["builtins"]})
+    exec(driver, {"__name__": "__main__", "__builtins__": sys.modules["builtins"], "watch_hidden": watch_imports})
 
 
 def trial(restore_fd, template_fd):
     # Tests whether a process can be restored here, and records the pages that it touches when it runs code. Returns '!'
     # and the reason, or the version and the imported modules.
+    loaded = sorted({name.partition(".")[0] for name in sys.modules})
     for mode, code in ((4, ""), (3, usual())):
         why = try_one(restore_fd, template_fd, mode, (code + "print(1 + 1, 'ok')\n").encode())
         if why:
             return "!" + why
     os.unlink(SCRIPT)
-    loaded = sorted({name.partition(".")[0] for name in sys.modules})
-    return " ".join(["%d.%d.%d" % sys.version_info[:3]] + loaded)
+    return " ".join(["%d.%d.%d" % sys.version_info[:3]] + loaded + hidden_times())
 
 
 def try_one(restore_fd, template_fd, mode, code):

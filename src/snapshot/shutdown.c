@@ -32,6 +32,7 @@ struct method { /* PyMethodDef */
 
 static struct {
         PyObject *modules; /* of the template, by name, in the order of their import; NULL: released */
+        PyObject *hidden;  /* see hidden.py */
         PyObject *
                 unfrozen; /* a list that the collector knows, as long as the code does not call gc.freeze() */
         PyObject *streams[2];       /* the standard output and error that the interpreter created */
@@ -73,6 +74,7 @@ static void release_template(int unfreeze)
         for (int i = 0; i < 2; i++)
                 Py_DecRef(known.streams[i]); /* they are flushed when the last reference is gone */
         PyDict_Clear(known.modules);
+        PyDict_Clear(known.hidden); /* functions of modules */
         known.modules = 0;
 }
 
@@ -254,35 +256,38 @@ static PyObject *on_collection(PyObject *self, PyObject *arguments)
 
 /* ---- from outside ---- */
 
-static PyObject *attribute(const char *module, const char *name)
+static PyObject *attribute(PyObject *module, const char *name)
 {
-        return PyDict_GetItemString(PyModule_GetDict(PyImport_AddModule(module)), name);
+        return PyDict_GetItemString(PyModule_GetDict(module), name);
 }
 
 int shutdown_prepare(PyObject *names)
 {
         static struct method method = {"shutdown", on_collection, METH_VARARGS, 0};
-        if (!_PyType_Lookup)
+        PyObject *gc = PyDict_GetItemString(names, "gc"), *sys = PyImport_AddModule("sys");
+        if (!_PyType_Lookup || !gc)
                 return -1;
         known.modules = PyDict_GetItemString(names, "template");
+        known.hidden = PyDict_GetItemString(names, "hidden");
         known.unfrozen = PyDict_GetItemString(names, "unfrozen");
-        known.callbacks = attribute("gc", "callbacks");
-        known.get_objects = attribute("gc", "get_objects");
-        known.get_debug = attribute("gc", "get_debug");
-        known.is_enabled = attribute("gc", "isenabled");
-        known.unfreeze = attribute("gc", "unfreeze");
-        known.is_finalizing = attribute("sys", "is_finalizing");
-        known.streams[0] = attribute("sys", "__stdout__");
-        known.streams[1] = attribute("sys", "__stderr__");
+        known.callbacks = attribute(gc, "callbacks");
+        known.get_objects = attribute(gc, "get_objects");
+        known.get_debug = attribute(gc, "get_debug");
+        known.is_enabled = attribute(gc, "isenabled");
+        known.unfreeze = attribute(gc, "unfreeze");
+        known.is_finalizing = attribute(sys, "is_finalizing");
+        known.streams[0] = attribute(sys, "__stdout__");
+        known.streams[1] = attribute(sys, "__stderr__");
         known.hook = PyCFunction_NewEx(&method, 0, 0);
         known.del = PyUnicode_InternFromString("__del__");
-        if (!known.modules || !known.unfrozen || !known.callbacks || !known.get_objects || !known.get_debug ||
-            !known.is_enabled || !known.unfreeze || !known.is_finalizing || is_none(known.streams[0]) ||
-            is_none(known.streams[1]) || !known.hook || !known.del)
+        if (!known.modules || !known.hidden || !known.unfrozen || !known.callbacks || !known.get_objects ||
+            !known.get_debug || !known.is_enabled || !known.unfreeze || !known.is_finalizing ||
+            is_none(known.streams[0]) || is_none(known.streams[1]) || !known.hook || !known.del)
                 return -1;
-        PyObject *const references[] = {
-                known.modules,    known.unfrozen, known.callbacks,     known.get_objects, known.get_debug,
-                known.is_enabled, known.unfreeze, known.is_finalizing, known.streams[0],  known.streams[1]};
+        PyObject *const references[] = {known.modules,    known.hidden,      known.unfrozen,
+                                        known.callbacks,  known.get_objects, known.get_debug,
+                                        known.is_enabled, known.unfreeze,    known.is_finalizing,
+                                        known.streams[0], known.streams[1]};
         for (unsigned i = 0; i < sizeof references / sizeof *references; i++)
                 Py_IncRef(references[i]);
         PyObject *buffer = PyObject_GetAttrString(known.streams[0], "buffer");

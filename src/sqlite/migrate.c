@@ -17,7 +17,7 @@ int sqlite_fail(sqlite3 *db, const char *what, const char *path, struct cella_er
                                                                     : -EIO;
         err_say(err, CELLA_INTERNAL, num, "cannot %s %s: %s", what, path, sqlite3_errmsg(db));
         if (num == -ENOSPC)
-                err_hint(err, "make room on the disk that has the state directory");
+                err_hint(err, "free space on the disk of the state directory");
         return num;
 }
 
@@ -61,9 +61,10 @@ int sqlite_schema_version(sqlite3 *db, const char *path, const struct sqlite_sch
                 return -EBADMSG;
         }
         if (version > schema->version) {
-                err_say(err, CELLA_INTERNAL, -EPROTO, "%s is of version %lld, this program knows up to %d",
-                        path, (long long)version, schema->version);
-                err_hint(err, "use the Cella that wrote it, or a newer one");
+                err_say(err, CELLA_INTERNAL, -EPROTO,
+                        "%s has version %lld, but this program supports only versions up to %d", path,
+                        (long long)version, schema->version);
+                err_hint(err, "use the version of Cella that wrote it, or a newer one");
                 return -EPROTO;
         }
         *ret = (int)version;

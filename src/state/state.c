@@ -33,13 +33,13 @@ struct state {
         unsigned n_keys, room;
 };
 
-static int fail(const struct state *state, struct cella_err *err, const char *what)
+static int state_fail(const struct state *state, struct cella_err *err, const char *what)
 {
         int code = sqlite3_errcode(state->db);
         int num = code == SQLITE_FULL ? -ENOSPC : code == SQLITE_NOMEM ? -ENOMEM : -EIO;
         err_say(err, CELLA_INTERNAL, num, "cannot %s: %s", what, sqlite3_errmsg(state->db));
         if (code == SQLITE_FULL)
-                err_hint(err, "make room on the disk that has the state directory");
+                err_hint(err, "free space on the disk of the state directory");
         return num;
 }
 
@@ -174,8 +174,8 @@ struct state *state_close(struct state *state)
 /* ---- one statement ---- */
 
 /* Runs sql with up to two text parameters.  Returns the number of changed rows or -errno. */
-static int run(struct state *state, const char *sql, const char *first, const char *second,
-               struct cella_err *err, const char *what)
+static int state_run(struct state *state, const char *sql, const char *first, const char *second,
+                     struct cella_err *err, const char *what)
 {
         sqlite3_stmt *statement = NULL;
         int r = sqlite3_prepare_v2(state->db, sql, -1, &statement, NULL);
@@ -185,13 +185,13 @@ static int run(struct state *state, const char *sql, const char *first, const ch
                 r = sqlite3_bind_text(statement, 2, second, -1, SQLITE_STATIC);
         if (r == SQLITE_OK)
                 r = sqlite3_step(statement);
-        int changed = r == SQLITE_DONE ? sqlite3_changes(state->db) : fail(state, err, what);
+        int changed = r == SQLITE_DONE ? sqlite3_changes(state->db) : state_fail(state, err, what);
         sqlite3_finalize(statement);
         return changed;
 }
 
 /* Serialises document.  The caller frees *ret. */
-static int text_of(const json_t *document, const char *what, char **ret, struct cella_err *err)
+static int state_text_of(const json_t *document, const char *what, char **ret, struct cella_err *err)
 {
         char *text = json_dumps(document, JSON_COMPACT | JSON_ENCODE_ANY);
         if (!text)
@@ -221,7 +221,7 @@ int state_settings_get(struct state *state, json_t **ret, struct cella_err *err)
         }
         bool unreadable = r == SQLITE_CORRUPT && sqlite3_errcode(state->db) == SQLITE_ROW;
         if (r != SQLITE_ROW && r != SQLITE_DONE && !unreadable)
-                fail(state, err, "read the settings");
+                state_fail(state, err, "read the settings");
         sqlite3_finalize(statement);
         if (unreadable)
                 return err_say(err, CELLA_INTERNAL, -EBADMSG, "the settings in state.db are not JSON");
@@ -234,11 +234,11 @@ int state_settings_get(struct state *state, json_t **ret, struct cella_err *err)
 int state_settings_put(struct state *state, const json_t *settings, struct cella_err *err)
 {
         char *text = NULL;
-        int r = text_of(settings, "settings", &text, err);
+        int r = state_text_of(settings, "settings", &text, err);
         if (r < 0)
                 return r;
-        r = run(state, "INSERT OR REPLACE INTO settings (one, document) VALUES (1, ?1)", text, NULL, err,
-                "write the settings");
+        r = state_run(state, "INSERT OR REPLACE INTO settings (one, document) VALUES (1, ?1)", text, NULL,
+                      err, "write the settings");
         free(text);
         return r < 0 ? r : 0;
 }
@@ -274,7 +274,7 @@ static int insert_key(struct state *state, const char *id, const unsigned char *
                 sqlite3_bind_text(statement, 4, about, -1, SQLITE_STATIC);
                 r = sqlite3_step(statement);
         }
-        int result = r == SQLITE_DONE ? 0 : fail(state, err, "add the key");
+        int result = r == SQLITE_DONE ? 0 : state_fail(state, err, "add the key");
         sqlite3_finalize(statement);
         return result;
 }
@@ -293,7 +293,7 @@ int state_key_add(struct state *state, const json_t *about, char ret_id[ID_SIZE]
         r = id_make("key_", id);
         if (r < 0)
                 return err_set(err, CELLA_INTERNAL, r, "cannot make an id");
-        r = text_of(about, "key", &text, err);
+        r = state_text_of(about, "key", &text, err);
         if (r < 0)
                 return r;
         make_secret(secret);
@@ -327,7 +327,7 @@ int state_key_remove(struct state *state, const char *id, struct cella_err *err)
                 i++;
         if (i == state->n_keys)
                 return err_say(err, CELLA_NOT_FOUND, -ENOENT, "no such key: %.40s", id);
-        int r = run(state, "DELETE FROM keys WHERE id = ?1", id, NULL, err, "remove the key");
+        int r = state_run(state, "DELETE FROM keys WHERE id = ?1", id, NULL, err, "remove the key");
         if (r < 0)
                 return r;
         json_decref(state->keys[i].about);
@@ -396,17 +396,17 @@ int state_sandbox_put(struct state *state, const char *id, const json_t *about, 
         int r;
         if (!json_is_object(about))
                 return err_say(err, CELLA_INTERNAL, -EINVAL, "a sandbox must be an object");
-        r = text_of(about, "sandbox", &text, err);
+        r = state_text_of(about, "sandbox", &text, err);
         if (r < 0)
                 return r;
         if (sqlite_integer(state->db, "SELECT count(*) FROM sandboxes", &rows) < 0)
-                r = fail(state, err, "count the sandboxes");
+                r = state_fail(state, err, "count the sandboxes");
         else if (rows >= STATE_ROWS_MAX)
-                r = run(state, "UPDATE sandboxes SET about = ?2 WHERE id = ?1", id, text, err,
-                        "write the sandbox");
+                r = state_run(state, "UPDATE sandboxes SET about = ?2 WHERE id = ?1", id, text, err,
+                              "write the sandbox");
         else
-                r = run(state, "INSERT OR REPLACE INTO sandboxes (id, about) VALUES (?1, ?2)", id, text, err,
-                        "write the sandbox");
+                r = state_run(state, "INSERT OR REPLACE INTO sandboxes (id, about) VALUES (?1, ?2)", id, text,
+                              err, "write the sandbox");
         free(text);
         if (r == 0)
                 return err_say(err, CELLA_OVER_CAPACITY, -ENOSPC, "there are %lld sandboxes already",
@@ -416,7 +416,7 @@ int state_sandbox_put(struct state *state, const char *id, const json_t *about, 
 
 int state_sandbox_remove(struct state *state, const char *id, struct cella_err *err)
 {
-        int r = run(state, "DELETE FROM sandboxes WHERE id = ?1", id, NULL, err, "remove the sandbox");
+        int r = state_run(state, "DELETE FROM sandboxes WHERE id = ?1", id, NULL, err, "remove the sandbox");
         if (r == 0)
                 return err_say(err, CELLA_NOT_FOUND, -ENOENT, "no such sandbox: %.40s", id);
         return r < 0 ? r : 0;
@@ -437,7 +437,7 @@ int state_sandbox_list(struct state *state, json_t **ret, struct cella_err *err)
                 if (object) /* an unreadable entry does not hide the others */
                         json_array_append_new(list, object);
         }
-        int result = r == SQLITE_DONE ? 0 : fail(state, err, "list the sandboxes");
+        int result = r == SQLITE_DONE ? 0 : state_fail(state, err, "list the sandboxes");
         sqlite3_finalize(statement);
         if (result < 0) {
                 json_decref(list);

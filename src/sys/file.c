@@ -62,6 +62,11 @@ int sys_fchownat(int dir, const char *path, unsigned uid, unsigned gid)
         return (int)sys_call5(SYS_fchownat, dir, path, uid, gid, AT_SYMLINK_NOFOLLOW);
 }
 
+int sys_chmod(const char *path, unsigned mode)
+{
+        return (int)sys_call3(SYS_fchmodat, AT_FDCWD, path, mode);
+}
+
 int sys_fchown(int fd, unsigned id)
 {
         return (int)sys_call3(SYS_fchown, fd, id, id);

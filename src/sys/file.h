@@ -19,6 +19,7 @@ int sys_mknodat(int dir, const char *path, unsigned mode, dev_t device);
 int sys_symlinkat(const char *target, int dir, const char *path);
 int sys_unlinkat(int dir, const char *path, int flags);
 int sys_fchownat(int dir, const char *path, unsigned uid, unsigned gid);
+int sys_chmod(const char *path, unsigned mode);
 int sys_fchown(int fd, unsigned id); /* sets both user and group to id */
 int sys_statx(int dir, const char *path, int flags, unsigned mask, struct statx *ret);
 int sys_fchdir(int fd);

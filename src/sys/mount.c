@@ -60,14 +60,9 @@ static int mount_own(const char *type, unsigned attributes)
                               attributes | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
 }
 
-int sys_proc(void)
+int sys_proc(bool writable)
 {
-        return mount_own("proc", MOUNT_ATTR_RDONLY);
-}
-
-int sys_mqueue(void)
-{
-        return mount_own("mqueue", 0);
+        return mount_own("proc", writable ? 0 : MOUNT_ATTR_RDONLY);
 }
 
 int sys_umount(const char *target, int flags)

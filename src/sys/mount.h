@@ -9,11 +9,7 @@ int sys_mount(const char *source, const char *target, const char *type, unsigned
 int sys_tmpfs(const char *size, const char *inodes, const char *mode, unsigned attributes);
 
 /* Creates a detached /proc of the caller's PID namespace and returns its descriptor. */
-int sys_proc(void);
-
-/* Creates a detached mount of the POSIX message queues of the caller's IPC namespace and returns its
- * descriptor. */
-int sys_mqueue(void);
+int sys_proc(bool writable);
 
 /* Creates a detached mount of the file system on a block device and returns its descriptor. */
 int sys_mount_device(const char *type, const char *device, unsigned attributes);

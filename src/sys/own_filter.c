@@ -151,7 +151,7 @@ int own_filter_ioctl(scmp_filter_ctx filter, unsigned long request)
         return seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, SCMP_A1(SCMP_CMP_EQ, request));
 }
 
-static int allow(scmp_filter_ctx filter, const char *const *calls, size_t n)
+static int own_filter_allow(scmp_filter_ctx filter, const char *const *calls, size_t n)
 {
         int r = 0;
         for (size_t i = 0; i < n && r == 0; i++) {
@@ -169,9 +169,9 @@ int own_filter_load(const struct own_filter *own)
         return 0;
 #endif
         scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
-        int r = filter ? allow(filter, common, ARRAY_LEN(common)) : -ENOMEM;
+        int r = filter ? own_filter_allow(filter, common, ARRAY_LEN(common)) : -ENOMEM;
         if (r == 0)
-                r = allow(filter, own->calls, own->n_calls);
+                r = own_filter_allow(filter, own->calls, own->n_calls);
         if (r == 0 && (add_conditional(filter) != 0 || own->add_conditional(filter) != 0))
                 r = -EINVAL;
         if (r == 0 && own->all_threads)

@@ -198,9 +198,11 @@ unsigned sys_umask(unsigned mask)
         return (unsigned)sys_call1(SYS_umask, mask);
 }
 
-int sys_bound_capabilities(void)
+int sys_bound_capabilities(uint32_t keep)
 {
         for (int cap = 0; cap < 64; cap++) {
+                if (cap < 32 && (keep >> cap & 1))
+                        continue;
                 int r = sys_prctl(PR_CAPBSET_DROP, (unsigned long)cap, 0);
                 if (r == -EINVAL) /* end of the capabilities of this kernel */
                         break;
@@ -210,20 +212,37 @@ int sys_bound_capabilities(void)
         return 0;
 }
 
-int sys_clear_capabilities(void)
+int sys_limit_capabilities(uint32_t keep)
 {
         struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-        struct __user_cap_data_struct none[2] = {{0}};
+        const struct __user_cap_data_struct kept[2] = {{.effective = keep, .permitted = keep}};
         int r = sys_prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0);
         if (r < 0)
                 return r;
-        return (int)sys_call2(SYS_capset, &header, none);
+        return (int)sys_call2(SYS_capset, &header, kept);
+}
+
+int sys_clear_capabilities(void)
+{
+        return sys_limit_capabilities(0);
 }
 
 int sys_drop_capabilities(void)
 {
-        int r = sys_bound_capabilities();
+        int r = sys_bound_capabilities(0);
         return r < 0 ? r : sys_clear_capabilities();
+}
+
+int sys_raise_capabilities(void)
+{
+        struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+        struct __user_cap_data_struct sets[2];
+        int r = (int)sys_call2(SYS_capget, &header, sets);
+        if (r < 0)
+                return r;
+        for (int i = 0; i < 2; i++)
+                sets[i].effective = sets[i].permitted;
+        return (int)sys_call2(SYS_capset, &header, sets);
 }
 
 int sys_new_session_keyring(void)

@@ -49,12 +49,16 @@ int sys_sethostname(const char *name);
 int sys_setdomainname(const char *name); /* the NIS domain */
 int sys_setrlimit(int resource, uint64_t limit);
 unsigned sys_umask(unsigned mask);
-/* sys_bound_capabilities() empties the bounding set, so that no exec can gain a capability (needs
- * CAP_SETPCAP). sys_clear_capabilities() drops the capabilities of the process.  sys_drop_capabilities()
- * does both. */
-int sys_bound_capabilities(void);
+/* sys_bound_capabilities() removes all others than these from the bounding set, so that no exec can gain them
+ * (needs CAP_SETPCAP).  sys_limit_capabilities() drops all others from the process; it must have these.
+ * sys_clear_capabilities() drops all.  sys_drop_capabilities() does both for all.  Sets are bit masks, of
+ * capabilities below 32. */
+int sys_bound_capabilities(uint32_t keep);
+int sys_limit_capabilities(uint32_t keep);
 int sys_clear_capabilities(void);
 int sys_drop_capabilities(void);
+/* Makes all permitted capabilities effective again, which a change of the uid has taken away. */
+int sys_raise_capabilities(void);
 int sys_new_session_keyring(void);
 int sys_landlock_abi(void); /* supported version; 0: none or disabled */
 int sys_execveat(int fd, const char *path, char *const argv[], char *const env[], int flags);

@@ -170,7 +170,7 @@ static void put_head(struct line *l, uint64_t id, const char *op)
         json_put_string(&l->j, "op", op);
 }
 
-static int begin(struct line *l, uint64_t id, const char *op)
+static int wire_imager_begin(struct line *l, uint64_t id, const char *op)
 {
         *l = (struct line){0};
         l->j.out = open_memstream(&l->text, &l->len);
@@ -180,7 +180,7 @@ static int begin(struct line *l, uint64_t id, const char *op)
         return 0;
 }
 
-static void put_text(struct line *l, const char *key, const char *text)
+static void wire_imager_put_text(struct line *l, const char *key, const char *text)
 {
         if (text)
                 json_put_string(&l->j, key, text);
@@ -196,7 +196,7 @@ static void put_object(struct line *l, const char *key, const char *json)
                 json_put_null(&l->j, key);
 }
 
-static int finish(struct line *l, char **ret, size_t *ret_len)
+static int wire_imager_finish(struct line *l, char **ret, size_t *ret_len)
 {
         json_put_close(&l->j, '}');
         fputc('\n', l->j.out);
@@ -224,7 +224,7 @@ int imager_write_pull(uint64_t id, const struct imager_pull *pull, char **ret, s
         setvbuf(l.j.out, NULL, _IONBF, 0);
         put_head(&l, id, "pull");
         json_put_string(&l.j, "ref", pull->ref);
-        put_text(&l, "platform", pull->platform);
+        wire_imager_put_text(&l, "platform", pull->platform);
         json_put_bool(&l.j, "insecure", pull->insecure);
         put_object(&l, "credentials", pull->credentials);
         json_put_close(&l.j, '}');
@@ -243,39 +243,39 @@ int imager_write_pull(uint64_t id, const struct imager_pull *pull, char **ret, s
 int imager_write_import(uint64_t id, const struct imager_import *import, char **ret, size_t *ret_len)
 {
         struct line l;
-        if (begin(&l, id, "import") < 0)
+        if (wire_imager_begin(&l, id, "import") < 0)
                 return -ENOMEM;
-        put_text(&l, "name", import->name);
+        wire_imager_put_text(&l, "name", import->name);
         json_put_string(&l.j, "source", import->source);
         put_object(&l, "config", import->config);
-        return finish(&l, ret, ret_len);
+        return wire_imager_finish(&l, ret, ret_len);
 }
 
 int imager_write_remove(uint64_t id, const char *name, char **ret, size_t *ret_len)
 {
         struct line l;
-        if (begin(&l, id, "rm") < 0)
+        if (wire_imager_begin(&l, id, "rm") < 0)
                 return -ENOMEM;
         json_put_string(&l.j, "name", name);
-        return finish(&l, ret, ret_len);
+        return wire_imager_finish(&l, ret, ret_len);
 }
 
 int imager_write_gc(uint64_t id, char **ret, size_t *ret_len)
 {
         struct line l;
-        if (begin(&l, id, "gc") < 0)
+        if (wire_imager_begin(&l, id, "gc") < 0)
                 return -ENOMEM;
-        return finish(&l, ret, ret_len);
+        return wire_imager_finish(&l, ret, ret_len);
 }
 
 static int write_number(uint64_t id, const char *op, const char *key, uint64_t value, char **ret,
                         size_t *ret_len)
 {
         struct line l;
-        if (begin(&l, id, op) < 0)
+        if (wire_imager_begin(&l, id, op) < 0)
                 return -ENOMEM;
         json_put_number(&l.j, key, value);
-        return finish(&l, ret, ret_len);
+        return wire_imager_finish(&l, ret, ret_len);
 }
 
 int imager_write_bound(uint64_t id, uint64_t bytes, char **ret, size_t *ret_len)

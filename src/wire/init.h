@@ -90,6 +90,8 @@ struct init_groups {
         uint32_t host_uid, host_gid;
         uint32_t limit_processes_by_rlimit;
         uint32_t has_user; /* the last descriptor is a user namespace that maps inner_uid to host_uid */
+        uint32_t n_ids;    /* see jail/spec.h */
+        uint32_t set_id;
 };
 
 struct init_build {
@@ -143,7 +145,7 @@ struct init_join {
 
 _Static_assert(sizeof(struct init_join) == 80 + 8 * INIT_NS_COUNT + sizeof(struct cella_limits), "no holes");
 
-_Static_assert(sizeof(struct init_build) == 18 * 4 + 8 + sizeof(struct cella_limits), "no holes");
+_Static_assert(sizeof(struct init_build) == 20 * 4 + 8 + sizeof(struct cella_limits), "no holes");
 
 struct init_put_file {
         uint32_t mode;     /* with INIT_IN_WORKSPACE: in the workspace, otherwise in /run */

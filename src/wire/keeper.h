@@ -11,7 +11,8 @@
 
 #include "cella.h"
 
-#define KEEPER_SANDBOXES_MAX 4096
+#define KEEPER_SANDBOXES_MAX 4096 /* of the keeper, and of each worker */
+#define KEEPER_WORKERS_MAX 31
 #define KEEPER_NAME_MAX 64
 #define KEEPER_PATH_MAX 1024
 #define KEEPER_MOUNTS_MAX 8
@@ -55,6 +56,9 @@ enum keeper_reply {
         KEEPER_RELOAD, /* struct keeper_about: the server must reload the settings */
         KEEPER_EGRESS, /* struct keeper_about; descriptor: the socket of a new egress process, see
                           wire/egress.h.  Sent first, and again after an egress process has died */
+        KEEPER_WORKER, /* struct keeper_about, sandbox: the index of a worker; descriptor: the socket to a new
+                          worker, which makes sandboxes by this protocol and serves no other requests.  The
+                          worker with this index that the server had before is dead */
 };
 
 enum keeper_workspace {
@@ -115,6 +119,13 @@ struct keeper_root {
         char root[KEEPER_PATH_MAX]; /* absolute */
 };
 
+/* What the keeper has done with control groups since it started. */
+struct keeper_groups {
+        uint32_t made;    /* the sum of those made ahead and those made for a sandbox */
+        uint32_t reused;  /* sandboxes that got the group of an ended one */
+        uint32_t removed; /* without those that the keeper removes when it ends */
+};
+
 struct keeper_made {
         uint32_t type, number;
         uint32_t sandbox;       /* handle, never reused by this keeper */
@@ -123,6 +134,8 @@ struct keeper_made {
         uint32_t counters;      /* set of 1 << enum counter: the files attached, in this order.  0: use
                                    KEEPER_COUNT */
         uint64_t cpu_us_before; /* see struct counters */
+        uint32_t counters_v2;   /* the files are those of cgroup v2 */
+        struct keeper_groups groups;
 };
 
 struct keeper_failed {
@@ -146,7 +159,7 @@ enum { KEEPER_KNOWS_CPU = 1, KEEPER_KNOWS_MEMORY = 2, KEEPER_KNOWS_PROCESSES = 4
 _Static_assert(sizeof(struct keeper_make) == 12 * 4 + 32 + KEEPER_NAME_MAX + KEEPER_PATH_MAX +
                                                      KEEPER_IMAGE_MAX + sizeof(struct cella_limits),
                "no holes");
-_Static_assert(sizeof(struct keeper_about) == 16 && sizeof(struct keeper_made) == 32 &&
+_Static_assert(sizeof(struct keeper_about) == 16 && sizeof(struct keeper_made) == 48 &&
                        sizeof(struct keeper_raise) == 32,
                "no holes");
 _Static_assert(sizeof(struct keeper_counted) == 16 + 5 * 8 + 8 + 8, "no holes");

@@ -99,7 +99,7 @@ static int receive_exactly(int socket, char *data, size_t len, struct message *r
         return 1;
 }
 
-static int receive(int socket, struct message *ret, void *data, size_t size)
+static int message_receive_data(int socket, struct message *ret, void *data, size_t size)
 {
         struct header header;
         int r = receive_exactly(socket, (char *)&header, sizeof header, ret);
@@ -125,7 +125,7 @@ void message_close_fds(struct message *message)
 int message_receive(int socket, struct message *ret, void *data, size_t size)
 {
         struct message m = {0};
-        int r = receive(socket, &m, data, size);
+        int r = message_receive_data(socket, &m, data, size);
         if (r <= 0) {
                 message_close_fds(&m);
                 return r;

@@ -65,7 +65,7 @@ static int send_out(struct relay *r)
         return 0;
 }
 
-static int receive(struct relay *r)
+static int wire_relay_receive(struct relay *r)
 {
         for (int i = 0; i < 4; i++) { /* then the other descriptors are served */
                 long n = r->receive(r, r->in_bytes, sizeof r->in_bytes);
@@ -190,12 +190,12 @@ static int wait_for_something(struct relay *r, int64_t timeout_us)
 }
 
 /* Runs one iteration.  Data read in it is also sent in it, as far as the stream accepts it. */
-static int turn(struct relay *r, int64_t timeout_us)
+static int wire_relay_turn(struct relay *r, int64_t timeout_us)
 {
         int e = wait_for_something(r, timeout_us);
         const unsigned n = r->n_streams;
         if (e == 0 && r->polls[0].revents)
-                e = receive(r);
+                e = wire_relay_receive(r);
         if (e == 0)
                 e = relay_send_messages(r);
         r->first = n > 0 ? (r->first + 1) % n : 0;
@@ -235,12 +235,12 @@ static void say_farewell(struct relay *r)
                 for (unsigned i = 0; i < r->n_streams; i++)
                         waits |= r->streams[i].kind != RELAY_NONE && r->streams[i].len > 0;
                 r->out_len = r->out_at = 0;
-                if (!waits || turn(r, left) < 0)
+                if (!waits || wire_relay_turn(r, left) < 0)
                         return;
         }
 }
 
-static bool is_reported(const struct relay *r)
+static bool end_is_sent(const struct relay *r)
 {
         return r->local_closed && !r->control.end_due && !r->control.reads && r->out_len == 0;
 }
@@ -252,12 +252,12 @@ int relay_run(struct relay *r, uint32_t messages)
         while (e == 0) {
                 if (messages > 0 && r->n_messages >= messages)
                         return 1;
-                if (is_reported(r))
+                if (end_is_sent(r))
                         return 0;
                 if (r->control.ended && r->control.len == 0 && !r->received.full && r->n_held == 0)
                         e = -EPIPE;
                 else
-                        e = turn(r, -1);
+                        e = wire_relay_turn(r, -1);
         }
         if (e == -EPIPE) /* messages that arrived together with the end */
                 e = relay_deliver_messages(r);

@@ -35,7 +35,7 @@ static void moisten(struct relay *r, uint32_t tag)
 }
 
 /* Returns true if the message was put aside. */
-static bool hold(struct relay *r, const struct relay_parcel *p)
+static bool relay_message_hold(struct relay *r, const struct relay_parcel *p)
 {
         if (p->record.type != INIT_EXITED || p->record.len > sizeof r->held[0].data ||
             r->n_held == RELAY_HELD)
@@ -51,7 +51,7 @@ static bool hold(struct relay *r, const struct relay_parcel *p)
 }
 
 /* Moves a held message that need not wait any more into the parcel. */
-static bool release(struct relay *r, struct relay_parcel *p)
+static bool relay_message_release(struct relay *r, struct relay_parcel *p)
 {
         for (unsigned i = 0; i < r->n_held; i++) {
                 if (!is_quiet(r, r->held[i].tag))
@@ -100,7 +100,7 @@ static enum relay_kind kind_of(const struct relay *r, int fd)
 }
 
 /* Keeps the descriptor: if the receiver would read from it, the relay reads instead, and so on. */
-static int keep(struct relay *r, const struct message *m, unsigned i)
+static int relay_message_keep(struct relay *r, const struct message *m, unsigned i)
 {
         enum relay_kind kind = kind_of(r, m->fds[i]);
         struct relay_stream *s = kind == RELAY_NONE ? NULL : relay_stream_new(r, r->next_id, m->tag, kind);
@@ -136,19 +136,19 @@ static int take_message(struct relay *r, struct message *m)
         p->record.n_fds = m->n_fds;
         for (unsigned i = 0; i < m->n_fds; i++) {
                 if (e == 0)
-                        e = keep(r, m, i);
+                        e = relay_message_keep(r, m, i);
                 if (e < 0)
                         sys_close(m->fds[i]);
         }
         if (!r->inside && asks_for_terminal(p))
                 r->terminals_due++;
         p->done = 0;
-        p->full = e == 0 && !(r->inside && hold(r, p));
+        p->full = e == 0 && !(r->inside && relay_message_hold(r, p));
         return e;
 }
 
 /* Puts as much of the message into frames as the credit and the buffer allow. */
-static void push(struct relay *r)
+static void relay_message_push(struct relay *r)
 {
         struct relay_parcel *p = &r->sent;
         const size_t all = RECORD + p->record.len;
@@ -185,10 +185,10 @@ int relay_send_messages(struct relay *r)
                 if (r->far_closed)
                         return 0;
                 if (r->sent.full)
-                        push(r);
+                        relay_message_push(r);
                 if (r->sent.full)
                         return 0;
-                if (r->inside && r->reader.got == 0 && release(r, &r->sent))
+                if (r->inside && r->reader.got == 0 && relay_message_release(r, &r->sent))
                         continue;
                 if (r->local_closed && r->control.reads && r->n_held == 0) {
                         r->control.reads = false;
@@ -246,7 +246,7 @@ static int open_one(struct relay *r, unsigned i)
         return 0;
 }
 
-static void forget(struct relay *r, unsigned n)
+static void relay_message_forget(struct relay *r, unsigned n)
 {
         for (unsigned i = 0; i < n; i++) {
                 struct relay_stream *s = relay_stream_find(r, r->received.record.fds[i].stream);
@@ -265,7 +265,7 @@ static int open_all(struct relay *r)
         for (unsigned i = 0; i < n; i++) {
                 int e = open_one(r, i);
                 if (e < 0) {
-                        forget(r, i);
+                        relay_message_forget(r, i);
                         return e == -EMFILE || e == -ENFILE || e == -ENOMEM ? -EAGAIN : e;
                 }
         }
@@ -273,7 +273,7 @@ static int open_all(struct relay *r)
 }
 
 /* Checks that the request is valid for the far side. */
-static int check(struct relay *r)
+static int relay_message_check(struct relay *r)
 {
         const struct relay_record *m = &r->received.record;
         if (m->len > (r->inside ? INIT_REQUEST_MAX : INIT_REPLY_MAX) || m->n_fds > MESSAGE_FDS_MAX ||
@@ -299,7 +299,7 @@ static int assemble(struct relay *r)
                 p->done += relay_ring_take(&r->control, (char *)&p->record + p->done, RECORD - p->done);
                 if (p->done < RECORD)
                         return 0;
-                int e = check(r);
+                int e = relay_message_check(r);
                 if (e < 0)
                         return e;
         }
@@ -369,7 +369,7 @@ int relay_deliver_messages(struct relay *r)
                         return 0;
                 if (r->last > 0 && r->n_messages >= r->last)
                         return 0;
-                if (!r->inside && p->done == 0 && release(r, p))
+                if (!r->inside && p->done == 0 && relay_message_release(r, p))
                         continue;
                 if ((e = assemble(r)) <= 0)
                         return e;
@@ -378,6 +378,6 @@ int relay_deliver_messages(struct relay *r)
                 if (!r->inside && p->record.n_fds > 0)
                         r->terminals_due--;
                 p->done = 0;
-                p->full = r->inside || !hold(r, p);
+                p->full = r->inside || !relay_message_hold(r, p);
         }
 }

@@ -42,7 +42,7 @@ struct relay_stream *relay_stream_new(struct relay *r, uint32_t id, uint32_t tag
 }
 
 /* Closes or shuts down the unused directions, so that the peer notices. */
-static void settle(struct relay_stream *s)
+static void relay_stream_settle(struct relay_stream *s)
 {
         const bool writes = s->writes && !s->stopped;
         if (s->fd < 0)
@@ -64,7 +64,7 @@ void relay_end_reading(struct relay_stream *s)
                 s->stopped = s->stop_due = true;
                 s->len = 0;
         }
-        settle(s);
+        relay_stream_settle(s);
 }
 
 static void end_writing(struct relay_stream *s)
@@ -73,7 +73,7 @@ static void end_writing(struct relay_stream *s)
         s->len = 0;
         if (s->kind == RELAY_TERMINAL)
                 relay_end_reading(s);
-        settle(s);
+        relay_stream_settle(s);
 }
 
 void relay_stop_writing(struct relay_stream *s)
@@ -82,7 +82,7 @@ void relay_stop_writing(struct relay_stream *s)
         s->len = 0;
         if (s->kind == RELAY_TERMINAL)
                 relay_end_reading(s);
-        settle(s);
+        relay_stream_settle(s);
 }
 
 void relay_free_if_over(struct relay_stream *s)

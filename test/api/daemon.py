@@ -329,9 +329,9 @@ class Daemon:
             20, f"a line of the log with {part!r}")  # fmt: skip
 
     def groups(self):
-        """{path: inode} of the control groups that the keeper holds."""
+        """{path: inode} of the control groups that the keeper and its workers hold."""
         found = {}
-        for fd in glob.glob(f"/proc/{self.process.pid}/fd/*"):
+        for fd in (fd for pid in descendants(self.process.pid) for fd in glob.glob(f"/proc/{pid}/fd/*")):
             with contextlib.suppress(OSError):
                 path = os.readlink(fd)
                 if re.search(r"^/sys/fs/cgroup/.*/cella-\d+$", path):
@@ -354,7 +354,7 @@ class Daemon:
         return None
 
     def stop(self, rc=0, number=signal.SIGTERM, check=True):
-        """Tells it to, waits, and looks at what is left."""
+        """Sends the signal, waits for the end, and checks what is left."""
         if self.process is None or self.process.poll() is not None and check is False:
             return
         if self.process.poll() is not None:
@@ -461,7 +461,7 @@ class Daemon:
         return body.encode() if isinstance(body, str) else json.dumps(body).encode()
 
     def request(self, method, target, body=None, headers=None, key=None, unix=False, timeout=PATIENCE):
-        """One request on a connection of its own.  body: bytes, text, or what is sent as JSON.  key: False for none."""
+        """Sends a request on its own connection.  body: bytes, text, or an object, sent as JSON.  key: False for none."""
         c = self.connection(unix, timeout)
         try:
             c.request(method, target, self.encode(body), self.headers(body, headers, key, unix))

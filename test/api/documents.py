@@ -73,7 +73,7 @@ def parse(path):
 
 
 def matches(example, output):
-    """Whether a script printed its output.  … stands for any text in a line, a line with … only for any number of lines."""
+    """Returns whether a script printed the expected output.  … stands for any text in a line, a line with … only for any number of lines."""
     parts = []
     for line in example.output.splitlines(keepends=True):
         parts.append("(?:.*\n)*" if line.strip() == "…" else re.escape(line).replace("…", ".*"))

@@ -1,4 +1,4 @@
-"""A daemon that answers what a test tells it to: good answers, broken ones, none at all."""
+"""A fake daemon that gives the answers that a test defines: valid, invalid, or none."""
 
 import base64
 import hashlib

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Stands where cella-image is: does what the name of an image says, which the real one would never.
+"""A fake cella-image: the name of an image selects its behaviour, including errors that the real one never makes.
 
 It is copied beside a copy of cella.  The requests select its behaviour; it logs them in the store."""
 

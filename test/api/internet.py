@@ -1,4 +1,4 @@
-"""A small internet of the test's own, and the test's process on a host in it.
+"""A small private internet for a test; the process of the test runs on a host in it.
 
     with Internet() as net, Daemon(settings={"network": {...}}) as d:
         d.exec("sh", "curl -s http://ok.example/") ...
@@ -90,7 +90,7 @@ def ip(words):
 
 
 class Internet:
-    """The process that makes one is on a host of it from then on, and for good."""
+    """The process that creates one stays on a host of it until it ends."""
 
     def __init__(self, hosts="", resolver=RESOLVER):
         self.directory = tempfile.mkdtemp(prefix="cella-internet-")

@@ -107,7 +107,7 @@ class Http:
 
 
 class Modern(Http):
-    """One of 2026-07-28: every request stands for itself."""
+    """A client of revision 2026-07-28: requests are independent of each other."""
 
     def __init__(self, daemon, key=None, unix=False):
         super().__init__(daemon, MODERN, key, unix, start=False)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Warm Python of other versions than this machine's, each in an image of the Debian that has it: a template is made of the
+"""Restored Python of other versions than that of this machine, in images of Debian releases: a template is made of the
 image's own python3.  All tables of test_warm_fidelity.py for python3, and what else depends on the version, by the
 runner of test/run.py.
 

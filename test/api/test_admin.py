@@ -1,4 +1,4 @@
-"""Health, metrics, the description of the API, what is not there; the daemon's own life."""
+"""Health, metrics, the description of the API, unknown paths; start and end of the daemon."""
 
 import os
 import pathlib

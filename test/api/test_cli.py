@@ -1,4 +1,4 @@
-"""The client's commands: against a daemon that is none and says what each test wants, right or wrong; then with a real one."""
+"""The client's commands: with a fake daemon that gives the answers of each test, valid or not; then with a real daemon."""
 
 import base64
 import fcntl
@@ -46,8 +46,8 @@ def against(handler, *args, **kwargs):
 
 @test
 def a_missing_daemon_gives_a_hint_to_start_it():
-    r = cella(["ls", "--socket", os.path.join(os.getcwd(), "nobody.sock")])
-    refused(r, 125, "no daemon at", "nobody.sock", "cella serve")
+    r = cella(["ls", "--socket", os.path.join(os.getcwd(), "missing.sock")])
+    refused(r, 125, "no daemon at", "missing.sock", "cella serve")
 
 
 @test
@@ -199,7 +199,7 @@ def garbage_never_crashes():
 
 
 @test
-def a_daemon_that_says_nothing_is_given_up():
+def a_daemon_that_sends_nothing_times_out():
     def silent(request, connection):
         time.sleep(20)
 
@@ -209,7 +209,7 @@ def a_daemon_that_says_nothing_is_given_up():
 
 
 @test
-def headers_in_drops_are_given_up():
+def headers_that_arrive_slowly_time_out():
     def drops(request, connection):
         yield b"HTTP/1.1 200 OK\r\n"
         while True:
@@ -222,7 +222,7 @@ def headers_in_drops_are_given_up():
 
 
 @test
-def a_body_that_stops_is_given_up():
+def a_body_that_stops_times_out():
     def stops(request, connection):
         yield head(200, Content_Length=100) + b"{"
         time.sleep(20)
@@ -238,7 +238,7 @@ def a_body_without_end_is_refused():
             yield b" " * 1_000_000
 
     r, _ = against(endless, "ls", timeout=50)
-    refused(r, 125, "is over")
+    refused(r, 125, "has more than")
 
 
 # Commands and their requests.
@@ -288,6 +288,36 @@ def raise_sends_the_limits():
         r, requests = against(answer({}), "raise", *words)
         refused(r, 2)
         same(requests, [], "requests")
+
+
+@test
+def pool_leases_a_sandbox_and_gives_it_back():
+    r, requests = against(answer({"id": SBX}, 201), "pool", "acquire", "python3", "--image", "app:1", "--ttl", "1h", "--idle", "5m", "--metadata", "a=b")
+    expect(r, out=f"{SBX}\n")
+    same((requests[0].method, requests[0].path, requests[0].json()),
+         ("POST", "/v1/pools/acquire", {"runtime": "python3", "image": "app:1", "ttl_ms": 3600000, "idle_timeout_ms": 300000, "metadata": {"a": "b"}}), "request")
+    same(against(answer({"id": SBX, "x": 1}, 201), "pool", "acquire", "sh", "--json")[0].json(), {"id": SBX, "x": 1}, "answer")
+    r, requests = against(answer(None, 204), "pool", "release", SBX, SBX)
+    expect(r, out="")
+    same([(q.method, q.path, q.json()) for q in requests], [("POST", "/v1/pools/release", {"id": SBX})] * 2, "requests")
+    refused(against(error(404, "not_found", "no leased sandbox"), "pool", "release", SBX)[0], 125, "no leased sandbox")
+    for words in ([], ["acquire"], ["acquire", "sh", "x"], ["release"], ["release", "junk"], ["ls", "x"], ["x"], ["ls", "--ttl", "1h"], ["release", SBX, "--image", "a"],
+                  ["acquire", "sh", "--metadata", "a"]):
+        r, requests = against(answer({}), "pool", *words)
+        refused(r, 2)
+        same(requests, [], "requests")
+
+
+@test
+def pool_lists_the_pools():
+    one = {"runtime": "python3", "image": "host", "lease": True, "size": 2, "available": 1, "in_use": 1, "hits": 5, "misses": 3, "problem": None}
+    r, requests = against(answer({"pools": [one, {**one, "runtime": None, "lease": False, "problem": "no\x1b[7m room"}]}), "pool", "ls")
+    expect(r)
+    same((requests[0].method, requests[0].path), ("GET", "/v1/pools"), "request")
+    lines = [line.split() for line in r.out.splitlines()]
+    same((lines[0][0], lines[1][:8], lines[2][:3]), ("RUNTIME", ["python3", "host", "leases", "2", "1", "1", "5", "3"], ["(any)", "host", "executions"]), "table")
+    ensure("\x1b" not in r.out, "control characters", r)
+    same(against(answer({"pools": [one]}), "pool", "ls", "--json")[0].json(), {"pools": [one]}, "answer")
 
 
 @test
@@ -352,7 +382,7 @@ def exec_sends_standard_input():
 @test
 def exec_standard_input_has_a_maximum():
     r, requests = against(events(exit_event()), "exec", SBX, "--", "cat", input=b"x" * (17 << 20))
-    refused(r, 125, "16M", "cella cp")
+    refused(r, 125, "16 MiB", "cella cp")
     same(requests, [], "requests")
 
 
@@ -649,7 +679,7 @@ def logs_since_a_while_ago():
 @test
 def logs_verify_shows_the_verdict():
     r, _ = against(answer({"rows": 7, "ok": True, "first_bad": None, "why": None}), "logs", "--verify")
-    expect(r, out="ok: 7 rows, the chain is whole\n")
+    expect(r, out="ok: 7 rows, the chain of hashes is intact\n")
     r, _ = against(answer({"rows": 7, "ok": False, "first_bad": 3, "why": "row \x1b3 was changed"}), "logs", "--verify")
     expect(r, rc=1, out="BROKEN at row 3 of 7: row ?3 was changed\n")
     same(against(answer({}), "logs", "--verify")[0].rc, 1, "exit status")
@@ -925,7 +955,7 @@ def cp_does_not_follow_links_below_its_destination():
         os.symlink(victim, path)
     for entry in ("d/x", "a/b/l/x", "a/b/l/deep/x"):
         r, _ = against(sandbox_with(tree((entry, tarfile.REGTYPE, b"x"))), "cp", f"{SBX}:/d/.", "out")
-        refused(r, 125, "leads through a link or file")
+        refused(r, 125, "below a link or file")
         same(os.listdir("victim"), [], f"victim after {entry}", r)
     refused(against(sandbox_with({"/dir": {"tar": tar_of(("x", tarfile.REGTYPE, b"x"))}}), "cp", f"{SBX}:/dir", "out")[0], 2, "not followed")
     refused(against(sandbox_with({"/dir": b"x"}), "cp", f"{SBX}:/dir", "out")[0], 2, "is not a regular file")
@@ -966,7 +996,7 @@ def cp_replaces_a_link_to_a_file_and_writes_to_nothing_but_files():
     for target in ("out/p", "out/n", "fifo", "/dev/null", "/dev/stdout", "s.sock"):
         before = os.lstat(target)
         r, _ = against(sandbox_with({"/p": b"new"}), "cp", f"{SBX}:/p", target)
-        refused(r, 2, "is not a regular file: not written to", "DST - writes to standard output")
+        refused(r, 2, "is not a regular file: nothing was written", "use - as DST to write to standard output")
         same(os.lstat(target).st_ino, before.st_ino, f"the inode of {target}", r)
     for name in ("p", "n"):
         refused(against(sandbox_with({f"/{name}": b"new"}), "cp", f"{SBX}:/{name}", "out")[0], 2, "is not a regular file")
@@ -1022,7 +1052,7 @@ def cp_out_of_a_sandbox_is_limited_in_bytes():
     files = {"/f": big, "/d": {"tar": tar_of(*((f"f{i}", tarfile.REGTYPE, big) for i in range(3)))}}
     for words, made in ((["/f", "f"], {}), (["/d", "d"], {"d": None, "d/f0": big})):
         r, _ = against(sandbox_with(files), "cp", "--max-bytes", "999" if words[0] == "/f" else "1999", f"{SBX}:{words[0]}", words[1])
-        refused(r, 125, "more than", "--max-bytes allows more")
+        refused(r, 125, "more than", "raise the limit with --max-bytes")
         same({k: v for k, v in contents(".").items() if not k.endswith(".sock")}, made, "what was made", r)
     r, _ = against(sandbox_with(files), "cp", "--max-bytes", "999", f"{SBX}:/f", "-")
     refused(r, 125, "more than 999 bytes")
@@ -1073,7 +1103,7 @@ def cp_has_a_limit_without_an_option():
 
     entry.type = tarfile.DIRTYPE
     expect(against(repeats(100_000), "cp", "--max-bytes", "1G", f"{SBX}:/d", "many")[0], out="")
-    refused(against(repeats(100_001), "cp", f"{SBX}:/d", "many")[0], 125, "more than 100000 files, directories and links", "--max-entries allows more")
+    refused(against(repeats(100_001), "cp", f"{SBX}:/d", "many")[0], 125, "more than 100000 files, directories and links", "raise the limit with --max-entries")
     expect(against(repeats(100_001), "cp", "--max-entries", "100001", f"{SBX}:/d", "many")[0], out="")
 
 
@@ -1126,7 +1156,7 @@ def cp_does_not_follow_a_directory_that_becomes_a_link_during_the_copy():
         if swapped == "out":  # the copy goes on in the directory that it opened
             same((p.returncode, contents("moved")), (0, {"d": None, "d/a": b"x", "d/b": b"x", "c": b"x"}), "the directory that was moved")
         else:
-            same((p.returncode, "leads through a link or file" in said), (125, True), "status and message")
+            same((p.returncode, "below a link or file" in said), (125, True), "status and message")
             subprocess.run(["rm", "-rf", "out", "moved"], check=True)
 
 
@@ -1146,7 +1176,7 @@ def the_manual_names_the_options_of_cp():
 def cp_of_a_broken_archive_is_an_error():
     whole = tar_of(("f", tarfile.REGTYPE, b"x" * 5000))
     for data in (whole[:600], whole[:3000], b"junk" * 1000, whole[:100] + b"\xff" + whole[101:]):
-        refused(against(sandbox_with({"/d": {"tar": data}}), "cp", f"{SBX}:/d", "out")[0], 125, "the archive is broken")
+        refused(against(sandbox_with({"/d": {"tar": data}}), "cp", f"{SBX}:/d", "out")[0], 125, "the archive is invalid")
 
 
 # shell
@@ -1258,14 +1288,15 @@ def shell_sends_the_end_of_its_input():
     expect(against(wait_for_end, "shell", SBX, input=b"exit 5\n")[0], rc=5, out="exit 5\n")
 
 
+def stops_answering(request, connection):
+    connection.sock.sendall(upgrade(request))
+    connection.send_frame(2, b"ready")
+    time.sleep(20)
+
+
 @test
 def shell_can_be_left_when_nothing_answers():
-    def dead(request, connection):
-        connection.sock.sendall(upgrade(request))
-        connection.send_frame(2, b"ready")
-        time.sleep(20)
-
-    with Fake(dead) as server:
+    with Fake(stops_answering) as server:
         t = Terminal("shell", SBX, env=server.env)
         t.wait(b"ready")
         t.type(b"x\r~~\r~.")
@@ -1273,12 +1304,7 @@ def shell_can_be_left_when_nothing_answers():
 
 
 def killed_shell(number):
-    def dead(request, connection):
-        connection.sock.sendall(upgrade(request))
-        connection.send_frame(2, b"ready")
-        time.sleep(20)
-
-    with Fake(dead) as server:
+    with Fake(stops_answering) as server:
         t = Terminal("shell", SBX, env=server.env)
         t.wait(b"ready")
         ensure(t.is_raw(), "the terminal is not raw")
@@ -1335,7 +1361,7 @@ def shell_without_a_websocket_is_an_error():
 
 @test
 def every_command_has_help_and_names_the_nearest_option():
-    for name in ("create", "raise", "exec", "ls", "rm", "cp", "shell", "logs", "ps", "kill", "settings", "key"):
+    for name in ("create", "raise", "pool", "exec", "ls", "rm", "cp", "shell", "logs", "ps", "kill", "settings", "key"):
         r = cella([name, "--help"])
         same(r.rc, 0, "exit status", r)
         ensure(r.out.startswith(f"usage: cella {name} ") and "--socket PATH" in r.out, "help", r)
@@ -1459,7 +1485,7 @@ def real_cp_out_of_a_hostile_sandbox_stays_in_its_directory():
         same(sum(os.path.getsize(f"many/{n}") for n in os.listdir("many")), 5_000_000, "bytes")
         refused(call_real(d, "cp", "--max-bytes", "100M", f"{s}:sparse", "sparse"), 125, "more than 104857600 bytes")
         refused(call_real(d, "cp", f"{s}:deep", "deep"), 125, "too long")
-        # SRC that is a link stands for what it leads to, inside the sandbox.
+        # If SRC is a link, its target inside the sandbox is copied.
         expect(call_real(d, "cp", f"{s}:flink", "f"), out="")
         same((os.path.islink("f"), open("f").read()), (False, "KEY\n"), "what a link to a file gave")
         call_real(d, "cp", f"{s}:link", "l")

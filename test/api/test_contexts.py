@@ -1,4 +1,4 @@
-"""Contexts: interpreters that keep what runs in them make; what they say, how they end, and what they cannot do to us."""
+"""Contexts: interpreters whose variables persist between runs. Their results, how they end, and attacks on the daemon."""
 
 import base64
 import contextlib
@@ -17,7 +17,7 @@ PATIENT = {"limits": {"grace_ms": 20000}}
 
 
 def context(d, s, runtime="python3"):
-    """A new one's path."""
+    """Creates a context and returns its path."""
     return f"/v1/sandboxes/{s}/contexts/{d.post(f'/v1/sandboxes/{s}/contexts', {'runtime': runtime}, 201)['id']}"
 
 
@@ -39,7 +39,7 @@ def ok(r):
 
 
 def roomy(d):
-    """A sandbox for larger things, where that can be said."""
+    """Creates a sandbox with higher limits, if this user can set limits."""
     return d.sandbox(limits={"memory_bytes": 1 << 30}) if is_root() else d.sandbox()
 
 
@@ -48,7 +48,7 @@ def state(d, c):
 
 
 class Beside:
-    """A run that goes on beside the test."""
+    """A run in another thread."""
 
     def __init__(self, d, c, code, **fields):
         self.result = None
@@ -270,7 +270,7 @@ def a_context_keeps_its_state_after_an_interrupt(d, s):
 
 @test(settings=PATIENT)
 def no_interrupt_reaches_the_next_run(d, c):
-    """An interrupt that comes when the code is about to end is for that run or for none."""
+    """An interrupt near the end of a run affects this run or none."""
     for i in range(60):
         beside = threading.Thread(target=run, args=(d, c, "1"))
         beside.start()

@@ -1,4 +1,4 @@
-"""Contexts of bash: a shell that code can bend in many ways, which all must leave it able to take the next run."""
+"""Contexts of bash: code can change the shell in many ways; after each, the next run must work."""
 
 import threading
 import time

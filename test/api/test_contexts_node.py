@@ -1,4 +1,4 @@
-"""Contexts of Node: what the code can do to the streams, the inspector and the prototypes that its driver lives on."""
+"""Contexts of Node: code that changes the streams, the inspector and the prototypes that the driver uses."""
 
 import threading
 import time

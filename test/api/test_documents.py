@@ -74,6 +74,24 @@ def messages_in_troubleshooting_exist():
     same(missing, [], "messages that no source file has")
 
 
+def errors_of_the_code():
+    """Messages of errors, without those whose row is the last resort (invalid_request, internal) and those that another part words."""
+    for path in sorted((ROOT / "src").rglob("*.c")):
+        for call, kind, rest in re.findall(r"(err_(?:say|set))\([^;]*?CELLA_([A-Z_]+),([^;]*?);", path.read_text(), re.DOTALL):
+            message = re.sub(r"%(?:%|[-.*\d]*(?:ll|z|l)?[a-z])", "X", "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', rest)))
+            if kind not in ("INVALID_REQUEST", "INTERNAL", "OK") and call and re.search(r"[a-z]{3}.* ", message):
+                yield message
+
+
+@test(users=("root",))
+def every_error_is_in_troubleshooting():
+    known = [m for _, rows in PARSED["doc/troubleshooting.md"].tables for row in rows for m in [*codes(row.get("message", "")), row.get("message", "")] if len(m) > 5]
+    patterns = [".*".join(re.escape(part) for part in m.split("…") if part.strip()) for m in known]
+    found = list(errors_of_the_code())
+    ensure(len(found) > 250, f"messages in the code: {len(found)}")
+    same([m for m in found if not any(re.search(p, m) for p in patterns)], [], "messages that troubleshooting.md does not have")
+
+
 @test(users=("root",))
 def every_kind_and_status_is_in_troubleshooting():
     text = (ROOT / "doc/troubleshooting.md").read_text()

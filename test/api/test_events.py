@@ -1,4 +1,4 @@
-"""Streaming: events as they come, in order, whole characters, clients that go away."""
+"""Streaming: events are sent immediately, in order, with whole characters; clients that disconnect."""
 
 import base64
 import time

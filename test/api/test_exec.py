@@ -242,7 +242,7 @@ def statuses_of_limits_that_need_control_groups(d):
     same((r["status"], r["hint"]), ("process_limit", "processes: 4 reached; limits.processes, --processes"), "processes")
     r = check_result(d.exec("sh", "while :; do :; done", limits={"cpu_time_ms": 100}))
     same((r["status"], r["hint"]), ("cpu_limit", "cpu-time: 100 ms reached; limits.cpu_time_ms, --cpu-time"), "CPU time")
-    # The same in a sandbox that lives, which survives it.
+    # The same in a persistent sandbox, which survives it.
     sandbox = d.sandbox(limits={"memory_bytes": 64 << 20, "processes": 16})
     r = d.exec("python3", "x = bytearray(200 << 20)", sandbox)
     same(r["status"], "memory_limit", "memory, in a sandbox that lives")
@@ -301,7 +301,7 @@ def many_at_once_are_not_mixed_up(d):
     same(wrong, [], "wrong results")
 
 
-# What is refused.
+# ---- refused requests ----
 
 
 BAD = [  # body, what the message must name
@@ -525,7 +525,7 @@ time.sleep(60)
 # Names that other systems use.
 
 
-@test
+@test(users=["root"])  # an ordinary user has no control group for these limits
 def names_of_other_systems_mean_the_same(d):
     r = d.post("/v1/exec", {"language": "python", "code": "import os; print(os.getcwd())", "work_dir": "/tmp", "timeout_seconds": 20.5,
                             "max_memory_mb": 64, "cpu_limit": 0.5, "network_enabled": False})  # fmt: skip
@@ -562,7 +562,7 @@ def bad_values_of_these_names_are_refused_by_name(d):
     d.refused("invalid_request", "POST", "/v1/exec", {"runtime": "sh", "code": "x", "network": {"tier": "restricted", "enabled": True}}, "network.enabled")
 
 
-@test
+@test(users=["root"])  # an ordinary user has no control group for these limits
 def tools_take_these_names_too(d):
     r = d.post("/v1/tools/sandbox.exec", {"language": "python", "code": "print(6*7)", "timeout_seconds": 20})
     same(r["stdout"], "42\n", "sandbox.exec")

@@ -177,7 +177,7 @@ def image_that_cannot_be_had_says_why(d):
 
 
 def shell_image(**config):
-    """An image of one layer, with a shell in it, as a registry has it."""
+    """Returns an image with one layer that contains a shell, in the form of a registry."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as tar:
         add_programs(tar, *images.needs(("sh", "cat")))

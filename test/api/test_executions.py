@@ -1,4 +1,4 @@
-"""The log: what ran, found again, cancelled, verified."""
+"""The log: executions are found, cancelled and verified."""
 
 import contextlib
 import json
@@ -169,14 +169,14 @@ class Slow:
 
 
 def ask_log(d, key=None, target="/v1/executions?text=nowhere"):
-    """A request without waiting for the answer."""
+    """Sends a request and does not wait for the answer."""
     c = d.connection(unix=key is None)
     c.request("GET", target, headers={"Authorization": f"Bearer {key}"} if key else {})
     return c
 
 
 def answered(connections):
-    """Those that were answered already, with what."""
+    """Returns the requests that have an answer, and the answers."""
     ready = select.select([c.sock for c in connections], [], [], 0)[0]
     return [c.getresponse() for c in connections if c.sock in ready]
 

@@ -40,7 +40,7 @@ def created_sandboxes_leave_room_for_other_callers(d):
     same(n, SHARE, "sandboxes of the first key")
     error = refusal.json()["error"]
     same(error["kind"], "over_capacity", "kind")
-    ensure(f"this caller has {SHARE} of 20, its share" in error["message"] and "sandboxes.max" in error["hint"], "the words", refusal)
+    ensure(f"this caller has {SHARE} of 20 sandboxes, its share" in error["message"] and "sandboxes.max" in error["hint"], "the words", refusal)
     ensure(int(refusal.headers["Retry-After"]) >= 1, "Retry-After", refusal)
     served(d, second, None)
     n, _ = take(lambda _: d.request("POST", "/v1/sandboxes", {}, key=second))
@@ -95,7 +95,7 @@ def the_owner_has_a_share_too(d):
 def without_keys_the_owner_has_all_the_room(d):
     n, refusal = take(lambda _: d.request("POST", "/v1/sandboxes", {}))
     same(n, 6, "sandboxes of the owner")
-    ensure("all 6 are in use" in refusal.json()["error"]["message"], "the words", refusal)
+    ensure("all 6 sandboxes are in use" in refusal.json()["error"]["message"], "the words", refusal)
 
 
 @test(settings={**ROOM, "sandboxes": {"max": 50, "queue_timeout_ms": 100}})
@@ -164,7 +164,7 @@ def reclaiming_ends_nothing_that_is_in_use(d):
     same(states(d, large)["idle"], "stopped", "the idle session")
     # Now the other caller holds the last place, and nothing is left to reclaim.
     d.sandbox(key=other)
-    refusal = d.refused("over_capacity", "POST", "/v1/exec", code("true"), "all 7 are in use", unix=True)
+    refusal = d.refused("over_capacity", "POST", "/v1/exec", code("true"), "all 7 sandboxes are in use", unix=True)
     ensure(refusal, "the refusal")
     same({n: s for n, s in states(d, large).items() if n != "idle"},
          {"runs": "running", "context": "running", "context_runs": "running", "process": "running", "paused": "paused" if is_root() else "running"}, "what is in use")  # fmt: skip

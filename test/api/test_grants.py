@@ -47,7 +47,7 @@ RULES = {
 TOOLS = {"sandbox.exec": "sandbox.exec", "execute_python": "sandbox.exec", "execute_shell": "sandbox.exec", "execute_docker": "sandbox.exec",
          "read_file": "files", "write_file": "files", "list_files": "files", "list_sandboxes": "own", "kill_sandbox": "sandbox.manage"}  # fmt: skip
 
-# Methods of MCP, and parameters with which they might tell something of another key.
+# Methods of MCP, with parameters that could reveal data of another key.
 METHODS = {
     "initialize": None, "ping": {}, "logging/setLevel": {"level": "debug"}, "tools/list": {}, "prompts/list": {}, "resources/list": {},
     "resources/templates/list": {}, "prompts/get": {"name": "solve_with_python", "arguments": {"task": "x"}},
@@ -57,7 +57,7 @@ METHODS = {
 
 
 class Victim:
-    """A key with one of everything, each with a name that is found again."""
+    """A key with one object of each kind, each with a unique name."""
 
     def __init__(self, d):
         self.key = d.new_key(MARK, capabilities=[*PLAIN, "secrets"], secrets=[MARK], limits={"processes": 64})
@@ -275,6 +275,7 @@ CHANGES = {
     "images.pull": (["never"], {}), "images.registries": ([[]], {("docker.io", "evil.example"): OWNER}),
     "images.insecure_registries": ([], {("docker.io",): OWNER}), "images.credentials": ([], {"{\"evil.example\": \"{{secret:s}}\"}": OWNER}),
     "images.max_bytes": ([], {1 << 40: OWNER}),
+    "learning.memory_bytes": ([1 << 20, 0], {1 << 30: OWNER}),
     "packages.index": ([], {"https://evil.example/simple": OWNER}), "packages.cache_bytes": ([], {1 << 40: OWNER}),
     "docker.socket": ([], {"/run/other.sock": OWNER}), "docker.runtime": ([], {"runc": OWNER}), "docker.transport": ([], {"attach": OWNER}),
     "cluster": ([None], {}),

@@ -1,4 +1,4 @@
-"""Directories of the host that the settings offer by name: where requests see them, and what is refused."""
+"""Directories of the host that the settings offer by name: their targets, and refused requests."""
 
 import json
 import os
@@ -103,7 +103,7 @@ def settings_of_mounts_that_cannot_be(d):
 
 @test
 def the_keeper_refuses_what_the_system_needs(d):
-    """The state directory is never shown, whatever the settings say; nor what is no directory."""
+    """The state directory and files that are not directories are never shown, whatever the settings say."""
     file, gone = support.here("file"), support.here("gone")
     support.write(file, "x")
     for path, kind in ((d.state, "access_denied"), (os.path.dirname(d.state), "access_denied"), (d.state + "/workspaces", "access_denied"),

@@ -43,7 +43,7 @@ def heard():
 
 
 def refused(r, rc, *parts):
-    """One line on standard error, after which nothing is on standard output."""
+    """Expects one line on standard error and nothing on standard output."""
     same((r.rc, r.out), (rc, ""), "exit status and output", r)
     for part in parts:
         ensure(part in r.err, f"stderr does not say {part!r}", r)
@@ -226,7 +226,7 @@ def root_tar(*extra):
 
 
 def left_over():
-    """What is under construction in the store."""
+    """Returns the incomplete images in the store."""
     return os.listdir(support.here(STATE, "images", "tmp"))
 
 

@@ -1,4 +1,4 @@
-"""Images unlike this machine, by the daemon: of another libc, without what one expects; and interpreters that wait in them."""
+"""Images that differ from this machine, in the daemon: another libc, missing programs; and waiting interpreters in them."""
 
 import functools
 import json

@@ -539,7 +539,7 @@ def an_image_pinned_by_its_id_is_used(d):
 
 
 @test(settings={"images": {"pull": "never"}, "pools": []})
-def an_image_removed_under_a_sandbox_goes_with_the_sweep_after_it(d):
+def an_image_removed_while_a_sandbox_uses_it_is_deleted_after_the_sandbox(d):
     image = upload(d, "used:1", programs_tar("used"))[1]["id"]
     s = d.sandbox(image="used:1")
     same(d.exec("sh", "cat /etc/mark", s)["stdout"], "used", "before")

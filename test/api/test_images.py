@@ -1,4 +1,4 @@
-"""Sandboxes of images, by the daemon: executions, sandboxes that live on, contexts, pools."""
+"""Sandboxes of images, in the daemon: executions, created sandboxes, contexts, pools."""
 
 import json
 import os
@@ -18,7 +18,7 @@ PYTHON = images.needs([*images.PROGRAMS, "bash", "/usr/bin/python3"])
 
 
 def Daemon(settings=None, **kwargs):
-    """One that asks no registry."""
+    """A daemon that uses no registry."""
     return daemon.Daemon(settings={"images": {"pull": "never"}, **(settings or {})}, **kwargs)
 
 
@@ -40,7 +40,7 @@ def image_of(d, name="tiny", files=FILES, fill=None, **kwargs):
 
 
 def command(d, *words, image="tiny", **fields):
-    """The output of a command in an image, which must succeed."""
+    """Runs a command in an image, which must succeed, and returns its output."""
     r = d.post("/v1/exec", {"command": list(words), "image": image, **fields})
     same((r["status"], r["exit_code"]), ("exited", 0), f"how {words} ended", json.dumps(r))
     return r["stdout"]
@@ -247,8 +247,8 @@ def a_template_is_made_of_the_images_own_python(d):
 
 
 @test(users=["root"], settings={"pools": []})
-def a_python_that_gets_its_memory_otherwise_is_a_template_of_some_size(d):
-    """What is given away before it is written down has an end, where no block is ever behind all others."""
+def a_template_of_python_with_another_allocator_has_a_limited_size(d):
+    """The size of a template is limited, whatever allocator Python uses."""
     image_of(d, files=PYTHON, config={"env": ["PATH=/bin", "PYTHONMALLOC=malloc", "MALLOC_MMAP_THRESHOLD_=4096"]})
     d.ok("PATCH", "/v1/settings", {"pools": [{"runtime": "python3", "size": 2, "image": "tiny"}]})
     p = full(d, "python3")
@@ -313,3 +313,20 @@ def an_image_starts_about_as_fast_as_the_host(d):
     host, tiny = (sorted(times)[len(times) // 4] * 1000 for times in took.values())  # others use this machine, too
     if tiny > 2 * host + 2:
         support.late(f"an image takes {tiny:.2f} ms, the host {host:.2f} ms")
+
+
+@test
+def a_session_follows_the_image_of_the_settings_with_its_files(d):
+    image_of(d, fill=lambda i: i.put("which", "first"))
+    image_of(d, "second", fill=lambda i: i.put("which", "second"))
+    d.ok("PATCH", "/v1/settings", {"image": "tiny"}, unix=True)
+    run = {"command": ["sh", "-c", "cat /which; cat f 2>&1; echo kept > f"], "session": "s"}
+    one = d.post("/v1/exec", run)
+    d.ok("PATCH", "/v1/settings", {"image": "second"}, unix=True)
+    two = d.post("/v1/exec", run)
+    same((one["stdout"][:5], two["stdout"], two["sandbox"]), ("first", "secondkept\n", one["sandbox"]), "the same files, another image", json.dumps(two))
+    same(two["isolation"]["reason"], "sandbox: made again for changed settings (image): files are kept, processes are gone", "the response says so")
+    chosen = d.post("/v1/exec", {**run, "session": "c", "image": "tiny"})
+    d.ok("PATCH", "/v1/settings", {"image": "host"}, unix=True)
+    again = d.post("/v1/exec", {**run, "session": "c"})
+    same((again["stdout"], "reason" in again["isolation"]), ("firstkept\n", False), "an image that a request chose", json.dumps(chosen))

@@ -1,4 +1,4 @@
-"""Who may: keys, capabilities, limits, quotas; Host, Origin, other users."""
+"""Permissions: keys, capabilities, limits, quotas; Host, Origin, other users."""
 
 import os
 import re

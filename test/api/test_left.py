@@ -1,4 +1,4 @@
-"""Clients that close the connection before they have the answer: what they asked for is undone, and the rest works on."""
+"""Clients that close the connection before the answer: their requests are cancelled, and other requests are not affected."""
 
 import contextlib
 import json

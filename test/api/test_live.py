@@ -1,4 +1,4 @@
-"""What a page looks at: /v1/events, search in the log, a terminal's key in its handshake, files that changed meanwhile."""
+"""API of the web page: /v1/events, search in the log, the key in a terminal's handshake, files that changed in the meantime."""
 
 import contextlib
 import json

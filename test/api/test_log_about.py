@@ -1,4 +1,4 @@
-"""What the log says of a request besides its code; and of requests that were refused."""
+"""Fields of the log other than the code; and refused requests in the log."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ def blake(text):
 
 
 def last(d, **kwargs):
-    """The newest row, whole."""
+    """Returns the newest row with all its fields."""
     row = d.get("/v1/executions?limit=1", unix=True)["executions"][0]
     whole = d.get(f"/v1/executions/{row['id']}", unix=True)
     for name in ("mode", "engine", "image", "tier", "key_name", "error", "status", "key"):

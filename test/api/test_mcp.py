@@ -269,7 +269,7 @@ def a_stream_is_resumed_after_the_connection_broke(d):
     seen += [m["params"]["message"] for m in rest[:-1]]
     same("".join(seen).replace("\n", ""), "123456", "every line once")
     same((rest[-1]["id"], rest[-1]["result"]["structuredContent"]["stdout"]), (number, "1\n2\n3\n4\n5\n6\n"), "and the answer")
-    # It has ended, and can still be asked for: what was sent may not have arrived.
+    # The stream has ended and can still be requested: the client may not have received all of it.
     again = d.request("GET", "/mcp", headers={**c.headers(), "Accept": "text/event-stream", "Last-Event-ID": event})
     ensure(b'"result"' in again.body, "the answer again", again)
 

@@ -1,4 +1,4 @@
-"""`cella mcp`: the same on standard streams, with an engine of its own that leaves nothing behind."""
+"""`cella mcp`: MCP on standard streams, with its own daemon, which leaves no processes or files behind."""
 
 import contextlib
 import glob
@@ -126,7 +126,7 @@ def batches_on_standard_streams():
 
 @test
 def cella_mcp_ends_all_its_processes_on_a_signal():
-    """By a signal to end, or killed."""
+    """The process gets SIGTERM, or SIGKILL."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL):
         c = Stdio()
         c.begin("tools/call", {"name": "execute_shell", "arguments": {"command": "echo begun; sleep 600"}, "_meta": {"progressToken": 1}})

@@ -1,4 +1,4 @@
-"""Modes: what runs on the host instead of in a sandbox, who may have that, and what still holds there."""
+"""Modes: which code runs on the host instead of in a sandbox, which keys may do that, and which limits still apply."""
 
 import os
 import re

@@ -12,12 +12,14 @@ import subprocess
 import tarfile
 import zipfile
 
+import images
 import mcp
 import support
 from daemon import Daemon
 from internet import Internet
 from support import Skip, ensure, same, test, until
 from test_contexts import context, ok, run, text
+from test_execute_docker import add_programs
 from test_pools import configure, full
 
 PYTHON = "/usr/bin/python3"
@@ -241,7 +243,7 @@ def packages_are_fetched_once_for_all_sessions_of_a_key():
         same(sorted(fetched(net))[-1], wheel, "it is fetched")
         same(hold(d, ["cellafast", "cellatest"], "import cellafast; cellafast.answer()", session="e"), "42", "the compiled package")
         same(net.seen("http"), [], "requests for the same set")
-        # Nothing of the cache is left in the sandbox.
+        # The sandbox contains no file of the cache.
         same(d.exec("sh", "ls -A /tmp; ls", session="e")["stdout"], "", "files")
         for name in ("one", "two"):
             key = d.new_key(name, capabilities=["sandbox.exec"], tier="standard")["key"]
@@ -320,6 +322,45 @@ def packages_that_cannot_be_had_are_an_error_and_nothing_runs():
         same(d.exec("sh", "ls", session="s")["stdout"], "", "files")
 
 
+PARTS = """
+import os, pip, sysconfig
+print(sysconfig.get_path("stdlib"), os.path.dirname(pip.__file__))
+"""
+
+
+def root_image_with_pip(d, name):
+    """An image whose user is root, with this machine's python3 and pip."""
+    library, pip = python("-c", PARTS).stdout.split()
+    modules = [os.path.join(library, "lib-dynload", f) for f in os.listdir(os.path.join(library, "lib-dynload"))]
+    said = subprocess.run(["ldd", *modules], capture_output=True, text=True, check=False).stdout
+    programs, libraries = images.needs(("sh", "cat", PYTHON))
+    libraries = {*libraries, *(word for line in said.splitlines() for word in line.split() if word.startswith("/") and not word.endswith(":"))}
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        add_programs(tar, programs, libraries)
+        tar.add(library, library[1:], filter=lambda e: None if os.path.basename(e.name) in ("test", "__pycache__", "idlelib", "tkinter") else e)
+        tar.add(pip, "usr/lib/python3/dist-packages/pip", filter=lambda e: None if e.name.endswith("__pycache__") else e)
+    a = d.request("POST", f"/v1/images/import?name={name}", out.getvalue(), unix=True)
+    ensure(a.status in (200, 201), "the import", a)
+
+
+@test(users=("root",), timeout=120)
+def packages_of_a_tool_call_stay_where_the_user_of_the_image_is_root():
+    need_pip()
+    with Internet() as net, Daemon(ROOM) as d:
+        put_simple(net)
+        root_image_with_pip(d, "root:1")
+        d.ok("PATCH", "/v1/settings", {"packages": {"index": INDEX}, "image": "root:1"}, unix=True)
+        r = tool(d, "execute_python", code="import cellatest, os; cellatest.answer, os.getuid()", session="s", packages=["cellatest"])
+        same(value(r), "(42, 0)", "the call that installs", r)
+        d.restart()
+        code = "import cellatest; print(cellatest.answer, cellatest.__file__.startswith('/workspace/.local/'))"
+        same(d.exec("python3", code, session="s")["stdout"], "42 True\n", "after a restart of the daemon")
+        fetched(net)
+        same(value(tool(d, "execute_python", code="import cellatest; cellatest.answer", session="s", packages=["cellatest"])), "42", "remembered")
+        same(net.seen("http"), [], "requests of the second call")
+
+
 @test(users=("root",), timeout=120)
 def packages_of_an_agent_do_not_go_into_its_directory():
     need_pip()
@@ -371,7 +412,7 @@ def npm_needs_no_options_and_every_interpreter_finds_the_package():
         same(d.exec("sh", "ls ~/.local/lib/node_modules", session="n")["stdout"], "cellatest\n", "a global package")
 
 
-# What is missing.
+# ---- missing packages ----
 
 
 @test

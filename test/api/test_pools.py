@@ -1,4 +1,4 @@
-"""Pools: sandboxes made ahead, with an interpreter that waits in each.  What they serve, how often, and what code must not notice."""
+"""Pools: sandboxes that are made in advance, each with a waiting interpreter.  Which requests use them, and that code sees no difference."""
 
 import contextlib
 import os
@@ -18,7 +18,7 @@ OF_ITS_OWN = ("id", "sandbox", "duration_ms", "usage")  # fields of a result tha
 
 
 class Daemon(daemon.Daemon):
-    """One without spare sandboxes, unless the test wants them."""
+    """A daemon without spare sandboxes, unless the test sets them."""
 
     def __init__(self, settings=None, **arguments):
         settings = settings or {}
@@ -34,7 +34,7 @@ def look(d, runtime="python3"):
 
 
 def full(d, runtime="python3", size=None):
-    """Waits until it has all its members, and makes no more."""
+    """Waits until the pool has all its members and is making no more."""
     return until(lambda: (p := look(d, runtime))["available"] >= (p["size"] if size is None else size) and not p["making"] and p,
                  20, f"a full pool of {runtime}")  # fmt: skip
 
@@ -108,7 +108,7 @@ def repeated_requests_with_other_limits_get_spare_sandboxes(d):
     until(lambda: d.get("/v1/health")["sandboxes"]["running"] == 0 and not others(d), 20, "the end of all")
 
 
-# What is counted.
+# ---- counters ----
 
 
 @test
@@ -295,6 +295,30 @@ def a_pool_made_smaller_during_filling_ends_at_its_size(d):
     until(lambda: not members(d), 20, "the end of all")
 
 
+# Whether the template has modules that the code has not imported, which only this list shows.
+HAS_HIDDEN = "print(sorted({c.__module__ for c in object.__subclasses__()} & {'json.decoder', 'asyncio.events', 'decimal', 'csv'}))"
+
+
+@test(settings={"pools": [{"runtime": "python3", "size": 1}]})
+def the_standard_library_is_hidden_in_a_template_by_default(d):
+    same([p["preload"] for p in d.get("/v1/pools")["pools"] if p["runtime"] == "python3"], ["auto"], "what is imported in advance")
+    full(d)
+    r = d.exec("python3", HAS_HIDDEN)
+    hidden = "['asyncio.events', 'csv', 'decimal', 'json.decoder']\n"
+    same((r["stdout"], r["stderr"]), (hidden, ""), "modules in the template")
+    for preload, expected in (([], "[]\n"), ("auto", hidden), (["math"], hidden)):
+        configure(d, {"runtime": "python3", "size": 1, "preload": preload})
+        same(full(d)["preload"], preload, "what the pool shows")
+        same(d.exec("python3", HAS_HIDDEN)["stdout"], expected, f"modules in the template with {preload}")
+
+
+@test(settings={"pools": [{"runtime": "python3", "size": 1, "preload": ["-no_such_module", "-cgi.nosuch", "-json", "-abc"]}]})
+def a_module_that_shall_be_hidden_may_be_missing(d):
+    same(full(d)["problem"], None, "the pool's problem")
+    r = d.exec("python3", "import sys; print('json' in sys.modules); import json; print(json.dumps([1]))")
+    same((r["stdout"], r["stderr"]), ("False\n[1]\n", ""), "output")
+
+
 @test
 def a_missing_preload_is_reported_and_the_code_still_runs(d):
     for module in ("no_such_module", "no such;module", "..x"):
@@ -454,7 +478,7 @@ def pooled_executions_can_be_cancelled_detached_and_streamed(d):
 
 
 @test(settings={"sandboxes": {"max": 4, "queue_timeout_ms": 5000}})
-def members_give_way_to_requests(d):
+def waiting_sandboxes_are_ended_for_requests(d):
     def sleepers(n):
         results = []
         threads = [threading.Thread(target=lambda: results.append(d.exec("sh", "sleep 0.3; echo hi")["stdout"])) for _ in range(n)]
@@ -562,7 +586,7 @@ def is_dead(pid):
 
 
 def send_all(pids, number):
-    """A sandbox that has just been used may still be on its way out."""
+    """A sandbox that was just used may still be in removal."""
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)

@@ -144,7 +144,7 @@ def runtime_of_an_image_never_runs_on_the_host(d):
     d.refused("invalid_request", "POST", "/v1/exec", {"runtime": "python3", "code": "print(1)"}, "image is not available")
 
 
-# What there is.
+# ---- the list ----
 
 
 @test(users=("root",), settings={"runtimes": {"node77": {"image": "n77"}}})

@@ -1,4 +1,4 @@
-"""Sandboxes that live: made, listed, shared, paused, idle, full; scopes and workspaces."""
+"""Created sandboxes: creation, lists, sharing, pausing, idle time, full disks; scopes and workspaces."""
 
 import json
 import os
@@ -234,7 +234,7 @@ def a_full_daemon_answers_429_after_the_queue_timeout(d):
     d.delete(f"/v1/sandboxes/{b}")
     t.join()
     same(result["stdout"], "at last\n", "the one that waited")
-    # Nobody waits when the queue is short.
+    # A request does not wait if there is room.
     d.sandbox()
     d.ok("PATCH", "/v1/settings", {"sandboxes": {"queue_max": 0}})
     begun = time.monotonic()
@@ -458,7 +458,7 @@ def invalid_workspace_roots_are_refused(d):
 
 @test
 def changes_of_the_settings_that_overlap_are_not_lost(d):
-    """A new workspace_root waits for the keeper: a change that comes meanwhile stays."""
+    """A change of the settings that arrives while a new workspace_root waits for the keeper is kept."""
     roots = [support.here(f"agents{i}") for i in range(8)]
     for root in roots:
         os.mkdir(root)
@@ -506,7 +506,7 @@ def persistent_workspaces_survive_restarts_and_crashes(d):
 
 
 def pausing(d, sandbox):
-    """A client that has asked for a pause, and has no answer yet."""
+    """A client that has requested a pause and has no answer yet."""
     s = d.socket()
     s.sendall(f"POST /v1/sandboxes/{sandbox}/pause HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n".encode())
     for _ in range(2):  # when these are answered, the server has read it
@@ -516,7 +516,7 @@ def pausing(d, sandbox):
 
 @test(users=["root"])
 def a_pause_of_a_client_that_left_does_no_harm(d):
-    # The keeper stands still: its answers come when everything else has happened already.
+    # The keeper is stopped, so its answers arrive last.
     for _ in range(3):
         id_ = d.sandbox()
         d.post(f"/v1/sandboxes/{id_}/processes", {"command": ["sleep", "100"]}, 201)

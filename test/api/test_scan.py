@@ -116,7 +116,7 @@ def block_takes_categories(d, s):
     c = d.post(f"/v1/sandboxes/{s}/contexts", {"runtime": "python3"}, 201)["id"]
     # 200 findings of a higher severity hide those of the category in the report, not in the decision.
     many = "import subprocess\n" + "subprocess.run(['true'])\n" * 300 + READS
-    for code, rule in ((READS, "file_read"), (NETWORK, "import_network"), ("import os\nos.remove('x')", "file_write"), (many, "")):
+    for code, rule in ((READS, "file_read"), (NETWORK, "import_network"), ("import os\nos.remove('x')", "file_write"), (f"{STARTS}\n{READS}", "file_read"), (many, "")):
         for target, body in (("/v1/exec", {"runtime": "python3"}), (f"/v1/sandboxes/{s}/exec", {"runtime": "python3"}), (f"/v1/sandboxes/{s}/contexts/{c}/run", {}),
                              ("/v1/tools/execute_python", {}), ("/v1/tools/sandbox.exec", {"runtime": "python3"})):  # fmt: skip
             d.refused("scan_refused", "POST", target, {**body, "code": code}, ["line ", rule])
@@ -292,5 +292,20 @@ def dense_and_deep_code_is_scanned():
     for language, shapes in SHAPES.items():
         for name, text in shapes.items():
             report = scan_report(language, text)
-            # What is too deep for the interpreters as well is the only thing that is not read.
+            # Only code that is nested too deeply for the interpreters, too, is not parsed.
             same("unparsable" in report["verdict"], name in ("long sum", "long chain"), f"{language}, {name} cannot be parsed")
+
+
+@test
+def execute_python_scans_code_as_the_language_of_its_context(d):
+    scanner(d, action="block", block={"severity": "medium"})
+    s = d.sandbox()
+    for runtime, harmful, harmless in (("bash", 'eval "$1"', "echo 1"), ("node", "require('child_process').execSync('id')", "1 + 1")):
+        c = d.post(f"/v1/sandboxes/{s}/contexts", {"runtime": runtime}, 201)["id"]
+        path = f"/v1/sandboxes/{s}/contexts/{c}/run"
+        d.refused("scan_refused", "POST", path, {"code": harmful})
+        d.refused("scan_refused", "POST", "/v1/tools/execute_python", {"code": harmful, "context": c})
+        r = d.post("/v1/tools/execute_python", {"code": harmless, "context": c})
+        same((r["runtime"], r["status"], "scan" in r), (runtime, "exited", False), "harmless code", r)
+        d.refused("invalid_request", "POST", "/v1/tools/execute_python", {"code": harmless, "context": c, "runtime": "python3"}, "runtime must be")
+        d.refused("scan_refused", "POST", "/v1/tools/execute_python", {"code": harmful, "context": c, "allowed_imports": []})

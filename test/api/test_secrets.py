@@ -1,4 +1,4 @@
-"""Secrets: set, granted by key, given to one execution, and kept out of everything that is said or kept."""
+"""Secrets: set, granted by key, passed to one execution, and removed from all output and stored data."""
 
 import base64
 import contextlib
@@ -25,7 +25,7 @@ def request(code, runtime="python3", **more):
 
 
 def hidden(thing, what, value=VALUE):
-    """None of its forms is in there."""
+    """Fails if the text contains the secret in any form."""
     text = thing if isinstance(thing, str) else json.dumps(thing, ensure_ascii=False)
     raw = value.encode()
     for form in (value, base64.b64encode(raw).decode(), raw.hex(), urllib.parse.quote(value, safe="")):
@@ -70,7 +70,7 @@ def both_forms_of_a_handle_work_and_others_do_not(d):
     for secrets, part in (({"TOKEN": "{{secret:}}"}, "secrets.TOKEN"), ({"TOKEN": "secret:token"}, "secrets.TOKEN"), ({"TOKEN": 7}, "secrets.TOKEN"),
                           ({"1": "token"}, "secrets"), ({"A=B": "token"}, "secrets"), ("token", "secrets"), ({"TOKEN": VALUE}, "secrets.TOKEN")):  # fmt: skip
         hidden(d.refused("invalid_request", "POST", "/v1/exec", request("print(1)") | {"secrets": secrets}, part).text, "the refusal")
-    d.refused("invalid_request", "POST", "/v1/exec", request("print(1)", env={"TOKEN": "x"}), "in env, too")
+    d.refused("invalid_request", "POST", "/v1/exec", request("print(1)", env={"TOKEN": "x"}), "is also in env")
     d.refused("not_found", "POST", "/v1/exec", request("print(1)") | {"secrets": {"A": "token", "B": "other"}}, "no secret 'other'")
     same([r["status"] for r in d.rows()], ["exited"] * 2, "what was refused was never run")
     hidden(d.all_rows(), "the log")

@@ -50,7 +50,7 @@ for file in ("/etc/passwd", "/etc/hosts", "/usr/bin/env", "/proc/sys/kernel/host
         except OSError as e:
             print(file, "no" if e.errno in (errno.EPERM, errno.EROFS) else e.errno)
 # Where a view is shared, some mounts are files instead, and /dev is one.
-FILES = ["/etc/ld.so.cache", "/etc/matplotlibrc", "/etc/ssl/openssl.cnf"]
+FILES = ["/etc/ld.so.cache", "/etc/matplotlibrc", "/etc/protocols", "/etc/services", "/etc/ssl/openssl.cnf"]
 DEVICES = ["/dev/" + name for name in ("null", "zero", "full", "random", "urandom", "tty")]
 for file in FILES:
     if os.path.exists(file):
@@ -77,7 +77,7 @@ COUNT = "print(sum(1 for l in open('/proc/self/mountinfo') if l.split()[4] == '/
 
 
 def shared(d):
-    """Until the first sandbox has left its view, the next one builds its own."""
+    """Waits for the shared view: until the first sandbox has handed over its view, others build their own."""
     support.until(lambda: d.exec("python3", COUNT)["stdout"] == "2\n", what="a view that is shared")
 
 
@@ -108,7 +108,7 @@ def a_shared_view_without_nodes_of_its_own_looks_the_same():
 
 @test(users=["root"])
 def files_that_are_not_world_readable_are_not_copied():
-    """Whoever builds a view may read it.  A file of the daemon's own mount namespace stands for the host's."""
+    """The process that builds a view can read this file.  The test puts it into the daemon's mount namespace instead of the host's file."""
     with tempfile.TemporaryDirectory() as where:
         secret = os.path.join(where, "cache")
         with open(secret, "w") as f:
@@ -287,7 +287,7 @@ OF_A_USER = {
 
 @test(users=["root"])
 def a_reused_user_namespace_has_nothing_of_the_last_sandbox():
-    """It goes with the control groups and the uid of a sandbox that is dead, and only there are such groups."""
+    """The namespace is reused together with the control groups and the uid of a sandbox that has ended."""
     again = not os.path.exists("/sys/fs/cgroup/cgroup.controllers")
     where = "import os; print(os.readlink('/proc/self/ns/user'))"
     with Daemon(settings={"sandboxes": {"spare": 0}, "pools": [{"runtime": "python3", "size": 0}]}) as d:
@@ -316,8 +316,8 @@ def refuse(*numbers):
 
 
 @test(users=["root"])
-def children_are_born_where_there_is_no_clone3():
-    """One has a copy of the keeper's memory and descriptors then."""
+def children_are_created_without_clone3():
+    """Without clone3(), the child has a copy of the keeper's memory and descriptors."""
     with Daemon(before=lambda: refuse(435)) as d, concurrent.futures.ThreadPoolExecutor(12) as pool:
         for r in pool.map(lambda _: d.exec("python3", "import os; print(os.listdir('/proc/self/fd'))"), range(36)):
             same((r["status"], r["stdout"]), ("exited", "['0', '1', '2', '3']\n"), "what each has", r)

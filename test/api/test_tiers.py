@@ -118,7 +118,7 @@ def the_network_of_a_request_is_checked(d):
 # ---- narrowing ----
 
 ELEVATED = {"tier": "elevated", "blocked_domains": ["evil.example"], "allowed_domains": ["ok.example"]}
-# (settings, the key's tier or None for the owner, the request's network, what is reached or (kind, part of the message))
+# (settings, the key's tier or None for the owner, the request's network, the reachable hosts, or (kind, part of the message))
 NARROW = [
     ({"tier": "restricted"}, None, None, None),
     (STANDARD, None, None, {"ok.example", "www.ok.example"}),
@@ -437,7 +437,7 @@ def settings_hold_for_sandboxes_that_are_there():
 
 @test(users=["root"], timeout=90)
 def settings_change_under_traffic():
-    """What was open to a name that may not be reached any more is closed; nothing gets through in between."""
+    """Connections to a name that is no longer allowed are closed; no data passes in between."""
     hammer = """
 import os, socket, time
 while not os.path.exists('stop'):

@@ -52,7 +52,7 @@ def conforms(value, schema, where="result"):
             conforms(item, schema["items"], f"{where}[{i}]")
 
 
-# What there is.
+# ---- the list ----
 
 
 @test
@@ -118,7 +118,7 @@ def sandbox_exec_says_access_denied(d):
 
 
 def without(*names):
-    """From here on this process sees a /usr/bin that has not got these."""
+    """Hides these programs of /usr/bin from this process."""
     ctypes.CDLL(None, use_errno=True).unshare(0x00020000)
     place = support.home
     subprocess.run(["mount", "--make-rprivate", "/"], check=True)

@@ -1,4 +1,4 @@
-"""Persistent workspaces are volumes: their limit holds, they stay, and they go."""
+"""Persistent workspaces are volumes: their limit is enforced, they survive restarts, and they are removed with the sandbox."""
 
 import os
 

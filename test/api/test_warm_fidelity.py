@@ -1,4 +1,4 @@
-"""Code that a warm interpreter runs behaves as when it is run by hand; is as random; and finds nothing of others.
+"""Code in a restored interpreter behaves as without Cella, gets different random numbers, and sees no data of others.
 
 Each case of the tables (warm_cases*.py) is run twice: as {runtime, code} by a daemon with full pools, and
 as a command, `python3 main.py`, in a fresh sandbox: the genuine thing.  What they write, how they end and what they
@@ -17,13 +17,14 @@ import time
 
 import support
 import warm_cases
+import warm_cases_hidden
 import warm_cases_other
 import warm_cases_system
 from daemon import Daemon
 from support import Skip, ensure, same, shorten, test, until
 
 POOLS = {
-    "python3": {"runtime": "python3", "size": 3, "preload": ["json", "re", "math", "datetime", "collections", "itertools", "functools", "string", "copy"]},
+    "python3": {"runtime": "python3", "size": 3, "preload": "auto"},
     "node": {"runtime": "node", "size": 2},
     "sh": {"runtime": "sh", "size": 2},
     "bash": {"runtime": "bash", "size": 2},
@@ -66,6 +67,7 @@ KNOWN = {
     "/proc tells what the process was executed with": ["/proc/self/environ", "/proc/self/cmdline"],
     # python3 collects it later, when print() is gone; here a collection comes first, to see whether the template holds it.
     "garbage that a finalizer leaves behind is collected earlier": ["del: makes another"],
+    "pickle, which is in the template, holds the cache to the end": ["template: a cache that holds an object"],
 }  # fmt: skip
 
 
@@ -83,7 +85,7 @@ class Pool:
         self.daemon, self.runtime = daemon, runtime
 
     def look(self):
-        """Its object; None when there is none."""
+        """Returns its object, or None."""
         if SELF:
             return {"available": 1, "hits": 0}
         pools = self.daemon.get("/v1/pools")
@@ -116,7 +118,6 @@ class Host:
     ahead = {
         "logging has imported warnings, which tells more": ["a coroutine in a ring that was not awaited"],
         "what is imported registers functions that run at the end": ["a trace function sees finalizers", "a profile function sees finalizers"],
-        "pickle, which is imported, holds the cache to the end": ["template: a cache that holds an object"],
     }
 
     def daemon(self, pool):
@@ -193,7 +194,7 @@ def check_reference(case, answer, meant):
 
 
 def run_case(daemon, pool, case, runtime, compared=True, where=Host()):
-    """(what is wrong with it, or None; whether the pool served it)"""
+    """Returns (the difference or None, whether the pool was used)."""
     by_hand = genuine(case, runtime)
     if SELF:
         hit, warm = True, daemon.request("POST", "/v1/exec", by_hand)
@@ -265,6 +266,9 @@ table("programs_with_libraries", warm_cases.PROGRAMS, "python3", preload=["rando
 table("processes", warm_cases_system.PROCESSES, "python3")
 table("streams", warm_cases_system.STREAMS, "python3")
 table("imports", warm_cases_system.IMPORTS, "python3")
+table("hidden", warm_cases_hidden.HIDDEN, "python3")
+for part in range(4):
+    table(f"hidden_{part}", warm_cases_hidden.EACH[part::4], "python3")
 table("state", warm_cases_system.STATE, "python3", every=1)
 table("libraries", warm_cases_system.LIBRARIES, "python3")
 table("environment", warm_cases_system.ENVIRONMENT, "python3")
@@ -338,6 +342,11 @@ def warm_python_is_random_each_time():
 def warm_python_is_random_each_time_with_preloaded_modules():
     preload = ["random", "uuid", "tempfile", "ssl", "secrets", "multiprocessing", "multiprocessing.shared_memory", "ctypes"]
     fresh({**POOLS["python3"], "preload": preload}, python_of(PRELOADED_RANDOM))
+
+
+@test(timeout=60)
+def warm_python_is_random_each_time_with_hidden_modules():
+    fresh(POOLS["python3"], python_of(PRELOADED_RANDOM))
 
 
 @test(timeout=60)
@@ -509,7 +518,7 @@ def nothing_of_the_daemon_is_in_a_warm_interpreter():
 
 @test(timeout=60)
 def nothing_of_one_warm_execution_is_in_another():
-    """Neither of those before, nor of one that runs at the same time."""
+    """No data of earlier or of concurrent executions."""
     with daemon_with(POOLS["python3"]) as d:
         pool = Pool(d, "python3")
         mark = "mark" + secrets.token_hex(8)

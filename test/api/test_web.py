@@ -1,4 +1,4 @@
-"""What the web page needs of the API: its files, who one is, settings that are not overwritten, times."""
+"""API of the web page: its files, the current user, settings that are not overwritten, times."""
 
 import gzip
 

@@ -42,7 +42,7 @@ class Tracer:
         raise TimeoutError(f"process {self.pid} made no system call in {seconds} s")
 
     def until_sent(self, seconds=20):
-        """Lets it run until a call that may have sent something is done: it stands still then."""
+        """Continues the process until it has made a call that may send data; then it is stopped."""
         pending = 0
         while True:
             ptrace(PTRACE_SYSCALL, self.pid, 0, pending)

@@ -452,7 +452,7 @@ SIGNALS = [
     Case("an uncaught timeout", "import time\nprint('begun', flush=True)\ntime.sleep(60)", exit=143, warm=False, timeout_ms=3000),
 ]  # fmt: skip
 
-# What was printed is written between the last line of the script and what follows.
+# Buffered output is written after the last line of the script and before what follows.
 FLUSHED = [
     Case("printed before a hook of errors that ends it all", "import sys, os\nsys.excepthook = lambda *a: os._exit(5)\nprint('out')\n1/0", exit=5),
     Case("printed before an error, to the same pipe", "import os\nos.dup2(1, 2)\nprint('a')\n1/0", exit=1),

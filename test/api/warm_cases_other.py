@@ -102,7 +102,7 @@ NODE = [
 ]  # fmt: skip
 
 # What sh and bash have in common.
-# Code that stops in the middle of something: nothing of ours may complete it, or show in what is said of it.
+# Incomplete code: text that Cella adds must not complete it, or appear in the error message.
 NODE_TAILS = [Case(f"an end: {tail}", "console.log('start')\n" + tail, exit=None, err=True) for tail in (
     "let x =", "foo(", "[1,", "if (true)", "if (false)", "for(;;)", "while(false)", "label:", "const f = () =>", "const a = 1 ?", "class A {",
     "switch(1){", "Math.", "new", "typeof", "!", "throw", "function f() {\n  return 1", "console.log('x'", "const o = {a: 1,", "`${1", "'abc",

@@ -70,7 +70,15 @@ struct attack_victim {
         long port;    /* TCP port that the host listens on, 127.0.0.1 */
         long shm_key; /* System V shared memory */
         long limit;   /* of what a bomb uses up */
+        long users;   /* several: how many ids the sandbox has, from 0 on; otherwise -1 */
 };
+
+/* An id that must not be in reach: root's, or in a sandbox with several users, where root is an ordinary id
+ * of the host, the first that the sandbox does not have. */
+static inline unsigned attack_foreign_id(const struct attack_victim *victim)
+{
+        return victim->users > 0 ? (unsigned)victim->users : 0;
+}
 
 enum {
         ATTACK_BOMB = 1u << 0, /* uses up resources or hides from its end: judged by what it leaves */

@@ -201,7 +201,7 @@ static void try_bomb(const struct bomb *b, const struct victims *v, uint32_t wal
         fill_options(b, v, &o);
         trial_command_fill(&c, v, b->attack, walls_down, limit_of(b));
         uint64_t start = now_ms();
-        if (testing_sandbox_new(&o.options, walls_down, &sandbox, &err) < 0) {
+        if (trial_sandbox(&o, walls_down, &sandbox, &err) < 0) {
                 WRONG("no sandbox: %s", err.msg);
                 return;
         }

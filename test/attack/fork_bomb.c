@@ -11,6 +11,8 @@ BOMB(fork_bomb, WALL_CGROUP | WALL_RLIMIT, "fork without end")
                 if (pid < 0)
                         return attack_broken("fork: unforeseen: %s", strerror(errno));
                 if (pid == 0) {
+                        if (victim->users > 0) /* RLIMIT_NPROC counts for each user */
+                                CALL(SYS_setresuid, i, i, i);
                         attack_fuse();
                         pause();
                         _exit(0);

@@ -22,7 +22,7 @@ static const struct field {
         {TEXT(nonce)},    {TEXT(host_file)}, {TEXT(link)},     {TEXT(dir)},       {TEXT(shm_file)},
         {TEXT(socket)},   {TEXT(abstract)},  {TEXT(queue)},    {TEXT(host_name)}, {NUMBER(fd)},
         {NUMBER(dir_fd)}, {NUMBER(pid)},     {NUMBER(pid_ns)}, {NUMBER(port)},    {NUMBER(shm_key)},
-        {NUMBER(limit)},  {TEXT(terminal)},
+        {NUMBER(limit)},  {TEXT(terminal)},  {NUMBER(users)},
 };
 #define N_FIELDS (sizeof fields / sizeof *fields)
 

@@ -1,11 +1,12 @@
 /* run.c -- tries every attack with all walls up and with its own wall down.
  *
- *      attack-run PATH-OF-CELLA-ATTACKS [NAME-PART]
+ *      attack-run [--users] PATH-OF-CELLA-ATTACKS [NAME-PART]
  *
  * With all walls up an attack must be blocked; without its wall it must succeed, or the
  * test would prove nothing.  An attack that two walls stop must be blocked while either
  * of them stands, and is reported as such.  The attacks themselves only ever run inside sandboxes; even their
- * list is made there.  One line each; exit status 1 if anything failed. */
+ * list is made there.  --users: as root, in sandboxes with several users and the capabilities of root in an
+ * image.  One line each; exit status 1 if anything failed. */
 #include "attack.h"
 #include "bombs.h"
 #include "jail/walls.h"
@@ -38,6 +39,9 @@ static const char *unavoidable(const char *name)
         if (strcmp(name, "setgid_root") == 0 && geteuid() != 0 &&
             (n > 1 || getgroups(1, &group) < 0 || group != getegid()))
                 return "an ordinary user cannot put its further groups away";
+        if (strcmp(name, "other_owner") == 0 && geteuid() != 0 && trial_users)
+                return "an ordinary user has no file of another user; with several users, root inside reads "
+                       "its own";
         return NULL;
 }
 
@@ -161,7 +165,7 @@ static int try_all(struct tally *tally, const char *filter)
 
         trial_options_fill(&o, &victims);
         trial_command_fill(&c, &victims, "--list", 0, 0);
-        int r = cella_sandbox_new(&o.options, &sandbox, &err);
+        int r = trial_sandbox(&o, 0, &sandbox, &err);
         if (r >= 0) {
                 struct cella_command command = {
                         .argv = c.argv, .cwd = "/tmp", .stdin_fd = -1, .cancel_fd = -1};
@@ -209,8 +213,13 @@ int main(int argc, char **argv)
 
         if (argc == 2 && strcmp(argv[1], VICTIM_ARGUMENT) == 0)
                 victim_main();
+        if (argc > 1 && strcmp(argv[1], "--users") == 0 && !TRIAL_WALLS_STAY_UP) {
+                trial_users = true;
+                argc--;
+                argv++;
+        }
         if (argc < 2 || argc > 3) {
-                fprintf(stderr, "usage: attack-run PATH-OF-CELLA-ATTACKS [NAME-PART]\n");
+                fprintf(stderr, "usage: attack-run [--users] PATH-OF-CELLA-ATTACKS [NAME-PART]\n");
                 return 2;
         }
         setvbuf(stdout, NULL, _IOLBF, 0);

@@ -3,9 +3,12 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "jail/walls.h"
 #include "wall_names.h"
+
+bool trial_users;
 
 static void add(struct trial_command *c, size_t *n, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
@@ -56,6 +59,8 @@ void trial_command_fill(struct trial_command *c, const struct victims *v, const 
         add(c, &n, "port=%u", v->port);
         add(c, &n, "shm_key=%d", v->shm_key);
         add(c, &n, "limit=%llu", (unsigned long long)limit);
+        if (trial_users)
+                add(c, &n, "users=%d", TRIAL_IDS);
 }
 
 void trial_options_fill(struct trial_options *o, const struct victims *v)
@@ -65,7 +70,27 @@ void trial_options_fill(struct trial_options *o, const struct victims *v)
         o->mounts[1] = (struct cella_mount){.source = v->tray, .target = "/tray"};
         o->options.mounts = o->mounts;
         o->options.n_mounts = 2;
+        o->options.user_root = trial_users;
         o->options.limits.timeout_ms = 15000;
+}
+
+int trial_sandbox(const struct trial_options *o, uint32_t walls_down, struct cella_sandbox **ret,
+                  struct cella_err *err)
+{
+        return testing_sandbox_new(&o->options, walls_down | (trial_users ? WALLS_SEVERAL_USERS : 0), ret,
+                                   err);
+}
+
+/* Whether it has the users that it should have.  Without these two walls it has one, and that of an ordinary
+ * user with a writable directory. */
+static bool has_users(const struct cella_sandbox *sandbox, const struct trial_options *o, uint32_t walls_down)
+{
+        const bool one =
+                (walls_down & (WALL_USER | WALL_CGROUP)) || (geteuid() != 0 && o->mounts[1].writable);
+        struct cella_isolation isolation;
+
+        cella_sandbox_isolation(sandbox, &isolation);
+        return isolation.users == (trial_users && !one ? TRIAL_IDS : 1);
 }
 
 uint32_t trial_missing(const struct cella_sandbox *sandbox)
@@ -89,7 +114,9 @@ void trial_attack(const struct victims *v, const char *attack, uint32_t walls_do
         memset(ret, 0, sizeof *ret);
         trial_options_fill(&o, v);
         trial_command_fill(&c, v, attack, walls_down, 0);
-        if (testing_sandbox_new(&o.options, walls_down, &sandbox, &ret->err) < 0)
+        /* A set-id bit must not appear in a directory of the host.  Elsewhere several users may set it. */
+        o.mounts[1].writable = trial_users && strncmp(attack, "setuid_c", strlen("setuid_c")) == 0;
+        if (trial_sandbox(&o, walls_down, &sandbox, &ret->err) < 0)
                 return;
         /* /tmp is there with and without a view of its own. */
         struct cella_command command = {.argv = c.argv, .cwd = "/tmp", .stdin_fd = -1, .cancel_fd = -1};
@@ -97,7 +124,9 @@ void trial_attack(const struct victims *v, const char *attack, uint32_t walls_do
                 size_t n =
                         result.output_len[0] < sizeof ret->said ? result.output_len[0] : sizeof ret->said - 1;
 
-                ret->ran = true;
+                ret->ran = has_users(sandbox, &o, walls_down);
+                if (!ret->ran)
+                        snprintf(ret->err.msg, sizeof ret->err.msg, "the number of users is not as expected");
                 ret->status = result.status;
                 ret->exit_code = result.exit_code;
                 if (n > 0)

@@ -10,13 +10,15 @@
  * what the library offers everybody and so cannot take a wall down. */
 #ifdef WALLS_STAY_UP
 #define TRIAL_WALLS_STAY_UP true
-#define testing_sandbox_new(options, walls_down, ret, err) cella_sandbox_new((options), (ret), (err))
+#define testing_sandbox_new(options, walls_down, ret, err)                                                   \
+        ((void)(walls_down), cella_sandbox_new((options), (ret), (err)))
 #else
 #define TRIAL_WALLS_STAY_UP false
 #include "engine/testing.h"
 #endif
 
 #define TRIAL_ARGUMENTS 32
+#define TRIAL_IDS 65536 /* of a sandbox with several users */
 
 /* A command line of cella-attacks; argv points into text. */
 struct trial_command {
@@ -38,6 +40,13 @@ void trial_options_fill(struct trial_options *o, const struct victims *v);
 
 /* Finds walls in cella_isolation.missing. */
 uint32_t trial_missing(const struct cella_sandbox *sandbox);
+
+/* The attacks are tried in sandboxes with several users, as those of images that run as root. */
+extern bool trial_users;
+
+/* testing_sandbox_new(), with trial_users. */
+int trial_sandbox(const struct trial_options *o, uint32_t walls_down, struct cella_sandbox **ret,
+                  struct cella_err *err);
 
 struct trial {
         bool ran; /* otherwise err says why not */

@@ -23,6 +23,7 @@
 /* Numbers that no process inside a sandbox has, nor any descriptor there. */
 #define PID_MIN 400
 #define FD_MIN 200
+#define OTHER_USER 4243 /* an unused uid */
 
 static int failed(const char *what)
 {
@@ -76,6 +77,13 @@ static int place_files(struct victims *v, const char *program)
                 return r;
         if (mkdir(v->tray, 0755) < 0 || symlink(v->file, v->link) < 0)
                 return failed(v->tray);
+        snprintf(v->private, sizeof v->private, "%s/private", v->tray);
+        if ((r = write_file(v->private, v->nonce)) < 0)
+                return r;
+        /* Of another user than the tray; an ordinary user can only make it nobody's. */
+        if ((geteuid() == 0 && chown(v->private, OTHER_USER, OTHER_USER) < 0) ||
+            chmod(v->private, geteuid() == 0 ? 0600 : 0) < 0)
+                return failed(v->private);
 
         char path[128];
         snprintf(v->shm_file, sizeof v->shm_file, "cella-victim-%.8s", v->nonce);
@@ -105,7 +113,7 @@ static int listen_at(const void *address, socklen_t size)
         return fd;
 }
 
-/* Nobody accepts: the kernel completes a connection by itself. */
+/* No process accepts connections: the kernel completes them by itself. */
 static int place_listeners(struct victims *v)
 {
         struct sockaddr_un path = {.sun_family = AF_UNIX}, name = {.sun_family = AF_UNIX};
@@ -249,6 +257,7 @@ void victims_remove(struct victims *v)
         }
         unlink(v->socket);
         unlink(v->link);
+        unlink(v->private);
         rmdir(v->tray);
         unlink(v->file);
         unlink(v->program);

@@ -11,6 +11,7 @@ struct victims {
         char program[128];  /* a copy of cella-attacks */
         char file[128];     /* the secret */
         char tray[128];     /* a directory that is shown to the sandboxes */
+        char private[160];  /* a file in it that only another user may read */
         char link[160];     /* in it: a symbolic link to the secret */
         char socket[128];   /* listens */
         char shm_file[64];  /* in /dev/shm */

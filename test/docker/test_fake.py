@@ -61,7 +61,7 @@ def an_answer_without_end_is_cut():
 
 
 @test(timeout=60)
-def an_engine_that_does_not_answer_is_given_up():
+def an_engine_that_does_not_answer_times_out():
     def silent(handler):
         time.sleep(30)
         return b""
@@ -103,7 +103,7 @@ def the_requested_container_has_every_wall():
     ensure(host["Mounts"][0]["ReadOnly"], "ours is read-only")
     same(made["Healthcheck"], {"Test": ["NONE"]}, "nothing of the image runs beside us")
     same((made["Entrypoint"], made["Cmd"]), (["/.cella/init"], ["--join", "/.cella/s"]), "the command")
-    same(made["Image"], "cd" * 32, "the image is named by what was looked at, not by a name that may mean another by now")
+    same(made["Image"], "cd" * 32, "the container uses the id of the image that was checked, because its name may have been moved")
     ensure(made["Labels"]["cella.sandbox"].startswith("sbx_"), "labels")
 
 

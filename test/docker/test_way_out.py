@@ -171,7 +171,7 @@ class Relay(Fake):
 
 
 @test(users=("root",), timeout=60)
-def a_container_with_another_way_is_not_given_out():
+def a_container_with_a_network_interface_is_refused():
     """The engine has put it into a namespace with an interface of its own."""
     engine = need(ENGINE)
     status, said = engine.request("POST", "/containers/create", {"Image": "tiny:1", "Cmd": ["sleep", "600"], "HostConfig": {

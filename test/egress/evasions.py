@@ -336,7 +336,7 @@ for shown_, packet_ in {"capitals": question("oK.ExAmPlE"), "an option": questio
                         "bytes behind it": question("ok.example", rest=b"c2VjcmV0"), "AAAA": question("Ok.example", 28)}.items():  # fmt: skip
     add("carried", shown_, lambda p=packet_: ask(p))
     add("carried", shown_ + ", by TCP", lambda p=packet_: ask_by_tcp(p))
-# Nobody answers those.
+# No server answers these.
 add("ignored", "an answer", lambda: ask(question("c2VjcmV0.evil.example", flags=0x8180)))
 add("ignored", "too short", lambda: ask(b"\0\1\2"))
 add("ignored", "too long", lambda: ask(question("c2VjcmV0.evil.example", rest=b"x" * 5000)))
@@ -474,7 +474,7 @@ for name_ in ("private", "lan", "mixed", "loop", "meta", "meta6", "nat64", "sixt
     add("private names", f"CONNECT {host_}", lambda h=host_: dial(*PROXY, f"CONNECT {h}:443 HTTP/1.1\r\n\r\n".encode()))
 
 
-# ---- what is allowed, with something behind it or beside it: the first goes to ok.example, the rest nowhere ----
+# ---- allowed requests with further data: the first reaches ok.example, the rest nothing ----
 
 
 def conversation(address, port, *parts, pause=0.02):

@@ -1,4 +1,4 @@
-"""The whole product in a small internet: what is run by `cella run`, by root and by an ordinary user, and by a daemon.
+"""The whole product in a small internet: `cella run` as root and as an ordinary user, and a daemon.
 
 The internet is that of the daemon's tests (test/api/internet.py), names and addresses in it are not used elsewhere."""
 

@@ -1,5 +1,5 @@
 """Ways around the list of allowed names (evasions.py has them), by `cella run` and by the daemon: each is refused, at once, and
-nothing of it reaches the other side, where every packet is counted."""
+no packet reaches the other side, where every packet is counted."""
 
 import contextlib
 import json

@@ -116,7 +116,7 @@ def a_slow_name_server_is_waited_for_and_a_dead_one_is_skipped(world):
 
 
 @test(users=("root",), beside=True)
-def a_server_that_does_not_answer_is_given_up(world):
+def a_server_that_does_not_answer_times_out(world):
     world.names.mangle = lambda *_: []
     inside = world.inside("ok.example")
     begun = time.monotonic()

@@ -1,6 +1,6 @@
 """A small internet in network namespaces of the test's own: an outside, in which the egress process runs, with names,
 servers and addresses that look public; and insides, in which code would run; each connection of it ends at a listener.
-Nothing of it reaches the machine's own network."""
+No packet of it reaches the network of the machine."""
 
 import array
 import contextlib
@@ -206,7 +206,7 @@ def read_head(c):
 
 
 def http(c, server):
-    """Answers each request with a copy of it; obeys "Connection: close"."""
+    """Answers each request with a copy of the request; honours "Connection: close"."""
     while True:
         head, body = read_head(c)
         if not head:

@@ -474,9 +474,42 @@ def a_folder_with_too_many_files_is_found():
 
 
 @test
+def a_long_file_and_a_long_function_are_found():
+    with tempfile.TemporaryDirectory() as directory:
+        file = pathlib.Path(directory, "src/core/a.c")
+        file.parent.mkdir(parents=True)
+        file.write_text("static int f(int a,\n             int b)\n{\n" + "        a++;\n" * 77 + "}\n" + "\n" * 570)
+        words = [sys.executable, TEST.parent / "tools/check-layers", directory]
+        r = subprocess.run(words, stdout=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert r.returncode == 1 and r.stdout.splitlines() == [
+        "FAIL src/core/a.c has 651 lines, at most 650 are allowed",
+        "FAIL src/core/a.c: a function of 81 lines, at most 80 are allowed: static int f"], r.stdout  # fmt: skip
+
+
+@test
+def documents_have_lines_of_at_most_100_columns():
+    long = []
+    for path in [*TEST.parent.glob("*.md"), *TEST.parent.glob("doc/*.md"), *TEST.parent.glob("examples/*.md"), TEST.parent / "doc/cella.1"]:
+        lines = enumerate(path.read_text().splitlines(), 1)
+        long += [f"{path.name}:{n}" for n, line in lines if len(line) > 100 and not line.startswith("|")]
+    assert not long, long
+
+
+@test
 def a_tree_without_files_fails():
     status, out = layers()
     assert status == 1 and "FAIL no file found" in out, out
+
+
+@test
+def every_mutant_changes_a_line_that_exists():
+    """tools/mutate runs nightly.  A row that no longer fits its file must fail the change that moved the line."""
+    sys.path.insert(0, str(TEST.parent / "tools"))
+    import mutants  # pylint: disable=import-outside-toplevel
+
+    texts = {m.file: path.read_text() if (path := TEST.parent / m.file).exists() else "" for m in mutants.MUTANTS}
+    wrong = [f"{m.name}: {m.file} has {m.before!r} {n} times" for m in mutants.MUTANTS if (n := texts[m.file].count(m.before)) != 1]
+    assert len(mutants.MUTANTS) >= 40 and not wrong, wrong
 
 
 def main():

@@ -104,7 +104,7 @@ def lists_of_lists_of_lists_end(t):
             chain.append(inner)
         texts = {oci.sha256(x): x for x in chain}
         request.answer(200, texts.get(request.path.split("/")[-1], inner), {"Content-Type": oci.INDEX})
-    fake, _ = refused(t, small(), {"/manifests/": nested}, "invalid_request", "list of lists")
+    fake, _ = refused(t, small(), {"/manifests/": nested}, "invalid_request", "nested too deeply")
     assert len(fake.asked("/manifests/")) == 3
 
 
@@ -324,7 +324,7 @@ def tls_is_verified_unless_insecure_is_set(t):
     with tls_fake(t, "127.0.0.1", {"app:1": small()}) as fake, t.imager() as imager:
         error = imager.failure(f"{fake.host}/app:1")
         assert error["kind"] == "engine_unavailable" and "TLS" in error["message"] and "update-ca-certificates" in error["hint"], error
-        assert fake.log == [], "nothing is said to who cannot be verified, with TLS or without"
+        assert fake.log == [], "no request is sent to a server that cannot be verified, with TLS or without"
         imager.image(f"{fake.host}/app:1", insecure=True)
 
 

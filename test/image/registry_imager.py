@@ -136,7 +136,7 @@ class Imager:
         assert answer["event"] == "failed", answer
         return answer["error"]
 
-    # ---- what is in the store ----
+    # ---- contents of the store ----
 
     def names(self):
         try:
@@ -160,7 +160,7 @@ class Imager:
         return not (self.names() or self.entries("meta") or self.entries("roots"))
 
     def parts(self):
-        """{name: size}; one that is removed meanwhile is left out."""
+        """Returns {name: size}, without files that are removed at the same time."""
         found = {}
         for name in self.entries("blobs"):
             with contextlib.suppress(FileNotFoundError):

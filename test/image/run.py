@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Runs the tests of test/image about the store: archives good and hostile, crashes, what is removed; by the runner of
+"""Runs the tests of test/image about the store: good and hostile archives, crashes, removal; with the runner of
 test/run.py.  (Those about registries are run by registry.py.)"""
 
 import importlib

@@ -102,7 +102,7 @@ class Store(registry_imager.Imager):
         return f"{self.store}/roots/{image['id']}/{path}"
 
     def tree(self, image):
-        """What is in an image: path to content, link, or None for a directory."""
+        """Returns the files of an image: {path: content, link target, or None for a directory}."""
         top, found = self.root(image), {}
         for path, directories, names in os.walk(top):
             for name in [*directories, *names]:

@@ -241,7 +241,7 @@ def the_user_is_looked_up_in_the_image(s):
     for user in bad:
         error = s.refuse(a.docker(layers, User=user), None)
         check_equal(error["kind"], "invalid_request")
-    # What stands in for the files must lead nowhere outside, and be no larger than a file of that kind.
+    # Replacements of these files must not lead outside, nor be larger than such a file may be.
     for passwd in (a.symlink("etc/passwd", "../../../../../../../../etc/passwd"), a.symlink("etc/passwd", "/etc/passwd"),
                    a.directory("etc/passwd"), a.entry("etc/passwd", b"daemon:x:1:1::/:\n" + b"#" * 2000000)):
         s.refuse(a.docker([a.tar(passwd)], User="daemon"), None)

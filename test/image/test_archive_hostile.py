@@ -57,7 +57,7 @@ def writing_through_a_link_stays_inside(s):
         image = s.load(a.tar(a.symlink("l", target), a.entry("l", "mine")), "x")
         check_equal(s.tree(image), {"l": "mine"})
         s.do("rm", name="x")
-    # In another layer than what is written through it.
+    # In another layer than the file that is written through it.
     image = s.load(a.docker([a.tar(a.symlink("l", beside)), a.tar(a.entry("l/canary", "evil"))]))
     check_equal(s.tree(image), {"l": None, "l/canary": "evil"})
     check_equal(s.surroundings(), s.around, "what is around")
@@ -81,19 +81,19 @@ def the_stores_own_files_are_out_of_reach(s):
 @test
 def hard_links_to_files_outside_the_archive_are_refused(s):
     link = a.symlink("s", s.area + "/beside/canary")
-    refused(s, a.tar(a.hardlink("x", "missing")), "not in it")
-    refused(s, a.tar(a.hardlink("x", "/etc/passwd")), "not in it")
-    refused(s, a.tar(a.hardlink("x", s.area + "/beside/canary")), "not in it")
-    refused(s, a.tar(a.directory("d"), a.hardlink("x", "d")), "no file")
+    refused(s, a.tar(a.hardlink("x", "missing")), "not in the archive")
+    refused(s, a.tar(a.hardlink("x", "/etc/passwd")), "not in the archive")
+    refused(s, a.tar(a.hardlink("x", s.area + "/beside/canary")), "not in the archive")
+    refused(s, a.tar(a.directory("d"), a.hardlink("x", "d")), "not a file")
     for target in ("", "/"):
         answer = s.answer(s.start_import(a.tar(a.hardlink("x", target)), "x"))
         if answer["event"] == "done":
             check_equal(s.tree(answer["image"]), {})
             s.do("rm", name="x")
         check_equal(s.files(), [])
-    refused(s, a.tar(a.hardlink("x", "x")), "not in it")
+    refused(s, a.tar(a.hardlink("x", "x")), "not in the archive")
     refused(s, a.tar(a.directory("d"), a.entry("d/f", "1"), a.hardlink("d", "d/f")))
-    refused(s, a.tar(a.symlink("d", s.area + "/beside"), a.hardlink("x", "d/canary")), "not in it")
+    refused(s, a.tar(a.symlink("d", s.area + "/beside"), a.hardlink("x", "d/canary")), "not in the archive")
     # One to a link is that link, which is not followed.
     image = s.load(a.tar(link, a.hardlink("x", "s")), "x")
     check_equal(s.tree(image)["x"], "-> " + s.area + "/beside/canary")
@@ -235,7 +235,7 @@ def names_with_a_nul_byte_end_there(s):
 def the_last_of_several_entries_of_a_name_counts(s):
     image = s.load(a.tar(*(a.entry("same", str(i)) for i in range(500))), "x")
     check_equal(s.tree(image), {"same": "499"})
-    refused(s, a.tar(a.entry("f", "1"), a.entry("f/g", "2")), "no directory")
+    refused(s, a.tar(a.entry("f", "1"), a.entry("f/g", "2")), "not a directory")
     entries = [a.entry("x", "1") if i % 2 else a.directory("x") for i in range(101)]
     check_equal(s.tree(s.load(a.tar(*entries), "y")), {"x": None})
 
@@ -322,7 +322,7 @@ def indexes_that_lie_are_refused(s):
     lie = a.tar(a.entry("oci-layout", "{}"), a.blob_entry(conf), a.blob_entry(manifest),
                 a.entry("blobs/sha256/" + a.digest(blob), gzip.compress(layer, 9, mtime=1)), a.entry("index.json", index))
     refused(s, lie, "digest")
-    # What is behind the compressed data is part of it.
+    # Data after the compressed data is part of the file.
     lie = a.tar(a.entry("oci-layout", "{}"), a.blob_entry(conf), a.blob_entry(manifest),
                 a.entry("blobs/sha256/" + a.digest(blob), blob + b"more"), a.entry("index.json", index))
     refused(s, lie, "digest")
@@ -340,7 +340,7 @@ def indexes_that_lie_are_refused(s):
     for _ in range(10):
         inner = a.oci_index(a.descriptor(inner, a.MANIFEST if inner is manifest else a.INDEX))
         blobs.append(inner)
-    refused(s, a.oci_layout(a.oci_index(a.descriptor(inner, a.INDEX)), *blobs), "lists")
+    refused(s, a.oci_layout(a.oci_index(a.descriptor(inner, a.INDEX)), *blobs), "nested too deeply")
 
 
 @test

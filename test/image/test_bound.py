@@ -68,7 +68,7 @@ def the_bound_is_the_stores_and_not_the_processes(s):
     check(disk(s) <= 3 * MIB, f"{disk(s)} bytes are on the disk")
     support.write(s.store + "/max_bytes", "nonsense\n")
     e = s.refuse(a.tar(a.entry("y", "y")))
-    check("how large the store" in e["message"], e)
+    check("the limit of the store" in e["message"], e)
 
 
 @test(users=("root",))

@@ -101,8 +101,8 @@ def odd_users_and_variables_are_understood_or_refused():
     imported("numbers", User="65534:1", Cmd=["sh", "-c", "id -u; id -g"])
     prints("numbers", "65534\n1\n")
     for name, user in (("ghost", "ghost"), ("big", "big"), ("minus", "4294967295"), ("words", "app:ghost")):
-        refused(name, "which is not in its /etc/", layer(odd), User=user)
-    refused("nopasswd", "which is not in its /etc/passwd", layer(a.symlink("etc/passwd", "/proc/self/status")), User="root")
+        refused(name, "does not list", layer(odd), User=user)
+    refused("nopasswd", "which its /etc/passwd does not list", layer(a.symlink("etc/passwd", "/proc/self/status")), User="root")
     imported("variables", Env=["A=1", "A=2", "NOTHING", "=x", "E=", "N=a\nb", "PATH=/bin"], Cmd=["env"])
     r = images.run("--image", "variables:1")
     for line, n in (("A=2", 1), ("E=", 1), ("b", 1), ("PATH=/bin", 1), ("A=1", 0), ("NOTHING", 0), ("=x", 0)):

@@ -1,4 +1,4 @@
-"""The store itself: crashes, several writers, names, what is removed and when; and the process that does it."""
+"""The store itself: crashes, concurrent writers, names, removal; and the process that does it."""
 
 import fcntl
 import json
@@ -16,7 +16,7 @@ from support import test
 
 
 def images_are_whole(s):
-    """Every name leads to an image, every image has its root and its layers."""
+    """Checks that every name belongs to an image, and that every image has its root and its layers."""
     for name in os.listdir(s.store + "/refs"):
         ident = open(f"{s.store}/refs/{name}").read().strip()
         meta = registry_imager.read_document(f"{s.store}/meta/{ident}")
@@ -65,7 +65,7 @@ def leftovers_are_removed_when_the_next_process_starts(s):
     while not any(names for _, _, names in os.walk(s.store + "/tmp")) and time.monotonic() < until:
         time.sleep(0.01)
     check(os.listdir(s.store + "/tmp"), "nothing is under construction")
-    # Another one that starts meanwhile leaves it alone.
+    # Another process that starts at the same time does not change it.
     with Other(s) as other:
         check(os.listdir(s.store + "/tmp"), "it was taken away from under its maker")
         other.do("rm", name="x")
@@ -175,7 +175,7 @@ def the_process_ends_when_its_owner_leaves_during_an_import(s):
 
 
 @test
-def names_come_and_go(s):
+def names_are_added_moved_and_removed(s):
     one, two = a.tar(a.entry("x", "1")), a.tar(a.entry("x", "2"))
     first = s.load(one, "a")
     check_equal(s.load(one, "b")["names"], ["a", "b"])

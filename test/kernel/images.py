@@ -43,7 +43,7 @@ def state():
 
 
 def owner():
-    """Whose a store is."""
+    """Returns the owner of a store."""
     return OWNER if support.is_root() else support.ordinary_uid
 
 

@@ -185,7 +185,7 @@ TEST(a_sandbox_with_a_network_hands_out_two_sockets)
                 CHECK_INT(port_of(s.way_out[0]), EGRESS_PORT);
                 CHECK_INT(port_of(s.way_out[1]), 53);
                 for (int fd = 0; fd < 2; fd++) {
-                        /* Nobody can have the same port. */
+                        /* No other process can have the same port. */
                         CHECK_INT(option(s.way_out[fd], SOL_SOCKET, SO_REUSEADDR), 0);
                         CHECK_INT(option(s.way_out[fd], SOL_SOCKET, SO_REUSEPORT), 0);
                         CHECK(fcntl(s.way_out[fd], F_GETFL) & O_NONBLOCK);

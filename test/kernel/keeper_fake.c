@@ -220,8 +220,9 @@ static int listen_for_server(struct fake_daemon *d)
 _Noreturn static void become_daemon(struct fake_daemon *d, const char *const *arguments)
 {
         char program[128], state[128], socket[128], log[128];
-        const char *argv[32] = {"cella", "serve", "--listen", "none", "--state", state, "--socket", socket};
-        int n = 8;
+        const char *argv[32] = {"cella", "serve",    "--listen", "none",      "--state",
+                                state,   "--socket", socket,     "--workers", "1"};
+        int n = 10;
         snprintf(program, sizeof program, "%s/cella", d->directory);
         snprintf(state, sizeof state, "%s/state", d->directory);
         snprintf(socket, sizeof socket, "%s/cella.sock", d->directory);
@@ -532,16 +533,20 @@ static char found[512];
 static int look(const char *path, const struct stat *st, int type, struct FTW *where)
 {
         (void)st;
-        if (type == FTW_D && !strcmp(path + where->base, wanted))
+        if (type != FTW_D)
+                return FTW_CONTINUE;
+        if (!strcmp(path + where->base, wanted)) {
                 snprintf(found, sizeof found, "%s", path);
-        return 0;
+                return FTW_STOP;
+        }
+        return strncmp(path + where->base, "cella-", 6) != 0 ? FTW_CONTINUE : FTW_SKIP_SUBTREE;
 }
 
 bool fake_group_find(const char *below, const char *name, char *ret, size_t size)
 {
         wanted = name;
         found[0] = '\0';
-        nftw(below, look, 16, FTW_PHYS);
+        nftw(below, look, 16, FTW_PHYS | FTW_ACTIONRETVAL);
         if (ret)
                 snprintf(ret, size, "%s", found);
         return found[0];

@@ -1,6 +1,7 @@
-/* test/kernel/keeper_protocol.c -- the keeper, spoken to by a server that may be anybody. */
+/* test/kernel/keeper_protocol.c -- the keeper, with messages of a hostile server. */
 #include <arpa/inet.h>
 #include <dirent.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
@@ -9,11 +10,13 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/utsname.h>
 
 static void finish(void);
 #define TEST_AFTER finish
 #include "../unit/test.h"
 #include "base/auto.h"
+#include "keeper/process/keeper.h"
 #include "keeper/process/spare.h"
 #include "keeper_fake.h"
 #include "wire/mounts.h"
@@ -240,6 +243,21 @@ TEST(namespaces_are_kept_while_they_are_needed)
         CHECK(SOON(fake_held(d.pid).networks == SPARE_AHEAD + 1, 8000));
 }
 
+static bool is_v2(void)
+{
+        return access("/sys/fs/cgroup/cgroup.procs", F_OK) == 0;
+}
+
+/* On cgroup v2 the peak of memory can be reset since Linux 6.12. */
+static bool reuses_groups(void)
+{
+        struct utsname name;
+        unsigned major = 0, minor = 0;
+        uname(&name);
+        sscanf(name.release, "%u.%u", &major, &minor);
+        return is_root() && (!is_v2() || major > 6 || (major == 6 && minor >= 12));
+}
+
 /* The group of the only sandbox there is. */
 static void its_group(char *ret, size_t size)
 {
@@ -250,16 +268,8 @@ static void its_group(char *ret, size_t size)
                 fake_group(pids[i], ret, size);
 }
 
-/* Groups that have rested are taken before those of the next sandbox to end. */
-static void fill_stock(const struct keeper_make *make)
-{
-        struct fake_sandbox s[SPARE_RESTING];
-        for (size_t i = 0; i < ARRAY_LEN(s); i++)
-                CHECK(fake_make(&d, make, &s[i]) && fake_ready(&s[i]));
-        for (size_t i = 0; i < ARRAY_LEN(s); i++)
-                end(&s[i]);
-        usleep(50000); /* the kernel frees some memory late */
-}
+/* More sandboxes, one after the other, than there are groups to take before one that was added last. */
+#define ROUNDS_UNTIL_REUSE 40
 
 static void fill_small(struct keeper_make *make)
 {
@@ -303,11 +313,9 @@ TEST(groups_are_reused_if_they_show_nothing_of_their_last_sandbox)
                  false}, /* some were refused */
         };
         char before[24], after[24];
-        struct keeper_make make;
         struct keeper_counted counted;
-        struct stat st;
-        if (!is_root() || stat("/sys/fs/cgroup/cgroup.procs", &st) == 0)
-                SKIP("needs cgroup v1, and root");
+        if (!is_root())
+                SKIP("not started as root");
         /* What the kernel frees late may be too much: so those that are expected to serve again are tried
          * some times. */
         for (size_t i = 0, tries = 0; i < ARRAY_LEN(first);) {
@@ -316,35 +324,44 @@ TEST(groups_are_reused_if_they_show_nothing_of_their_last_sandbox)
                 CHECK_INT(counted.oom_kills > 0, i == 3);
                 CHECK_INT(counted.forks_refused > 0, i == 4);
                 CHECK_INT(counted.memory_peak_bytes > 16u << 20, i == 1 || i == 3);
-                fill_small(&make);
-                fill_stock(&make);
-                run_counted(":", after, &counted);
-                const bool again = !strcmp(before, after);
-                CHECK(first[i].again || !again);
-                CHECK_INT(fake_group_exists(before), again);
-                CHECK(counted.memory_peak_bytes > 100000 && counted.memory_peak_bytes < 4u << 20);
-                CHECK(counted.oom_kills == 0 && counted.forks_refused == 0);
-                CHECK(!(counted.known & KEEPER_KNOWS_PROCESSES) || counted.processes_peak == 1);
+                bool again = false;
+                for (int round = 0; round < ROUNDS_UNTIL_REUSE && !again; round++) {
+                        run_counted(":", after, &counted);
+                        again = !strcmp(before, after);
+                        CHECK(counted.memory_peak_bytes > 100000 && counted.memory_peak_bytes < 4u << 20);
+                        CHECK(counted.oom_kills == 0 && counted.forks_refused == 0);
+                        CHECK(!(counted.known & KEEPER_KNOWS_PROCESSES) || counted.processes_peak == 1);
+                }
+                const bool expected = first[i].again && reuses_groups();
+                CHECK(expected || !again);
+                CHECK(again || SOON(!fake_group_exists(before), 1000));
                 stop();
                 CHECK(!fake_group_exists(before) && !fake_group_exists(after));
                 fake_done(&d);
-                if (again == first[i].again)
+                if (again == expected)
                         i++, tries = 0;
                 else if (++tries == 20)
-                        CHECK_INT(again, first[i++].again);
+                        CHECK_INT(again, expected), i++;
         }
 }
 
 /* The files that came with the last sandbox, as keeper_link.c takes them. */
 static struct counters lent_with(const struct keeper_made *made)
 {
-        struct counters ret = {.cpu_us_before = made->cpu_us_before};
+        struct counters ret = {.v2 = made->counters_v2, .cpu_us_before = made->cpu_us_before};
         unsigned n = 0;
         for (int i = 0; i < N_COUNTERS; i++)
                 ret.fd[i] = (made->counters >> i & 1) && n < d.n_more ? d.more[n++] : -1;
         CHECK_INT(n, d.n_more);
         d.n_more = 0; /* ours now */
         return ret;
+}
+
+static void close_counters(const struct counters *lent)
+{
+        for (int i = 0; i < N_COUNTERS; i++)
+                if (lent->fd[i] >= 0)
+                        close(lent->fd[i]);
 }
 
 TEST(counters_of_reused_groups_are_lent)
@@ -355,28 +372,26 @@ TEST(counters_of_reused_groups_are_lent)
         struct fake_sandbox s;
         union fake_packet p;
         struct cgroup_usage usage;
-        struct stat st;
-        if (!is_root() || stat("/sys/fs/cgroup/cgroup.procs", &st) == 0)
-                SKIP("needs cgroup v1, and root");
+        if (!reuses_groups())
+                SKIP("needs root, and cgroup v1 or Linux 6.12");
         fake_up(&d, NULL);
-        for (int tries = 0; tries < 60 && strcmp(first, again) != 0; tries++) {
-                /* It does not serve again while the kernel is still freeing what was in it: then another. */
-                if (tries % 20 == 0)
+        for (int tries = 0; tries < 5 * ROUNDS_UNTIL_REUSE && strcmp(first, again) != 0; tries++) {
+                /* If the kernel was still freeing its contents, it was removed: then another. */
+                if (tries % ROUNDS_UNTIL_REUSE == 0)
                         run_counted(GROW "20" TIMES, first, &counted);
-                if (tries == 0)
-                        CHECK_INT(d.n_more, 0); /* the server opens the counters of a new group itself */
                 fill_small(&make);
-                fill_stock(&make);
                 CHECK(fake_make(&d, &make, &s));
                 struct counters lent = lent_with(&s.made);
                 CHECK(fake_ready(&s));
                 its_group(again, sizeof again);
-                if (lent.fd[MEMORY_PEAK] < 0) { /* it is a new one */
+                if (strcmp(first, again) != 0) {
                         end(&s);
+                        close_counters(&lent);
                         continue;
                 }
                 for (int i = 0; i < N_COUNTERS; i++)
-                        CHECK(lent.fd[i] < 0 || (fcntl(lent.fd[i], F_GETFL) & O_ACCMODE) == O_RDONLY);
+                        CHECK(lent.fd[i] < 0 || i == MEMORY_PEAK ||
+                              (fcntl(lent.fd[i], F_GETFL) & O_ACCMODE) == O_RDONLY);
                 CHECK(fake_spawn(&s, GROW "18" TIMES "; /bin/true; /bin/true; exec sleep 100", true));
                 /* What they say is of this sandbox, and what the keeper says. */
                 CHECK(SOON((counters_usage(&lent, &usage), usage.memory_peak_bytes > 4u << 20), 2000));
@@ -389,47 +404,144 @@ TEST(counters_of_reused_groups_are_lent)
                 CHECK_INT(usage.forks_refused, 0);
                 CHECK(!usage.processes_known || usage.processes_peak == p.counted.processes_peak);
                 end(&s);
-                for (int i = 0; i < N_COUNTERS; i++)
-                        if (lent.fd[i] >= 0)
-                                close(lent.fd[i]);
+                close_counters(&lent);
         }
         CHECK(!strcmp(first, again));
 }
 
-TEST(groups_are_reused_for_the_same_limits_only)
+/* A limit of the group in its file; below: its hierarchy on v1. */
+static uint64_t limit_in(const char *below, const char *file, const char *group)
 {
+        char path[512], text[64] = "";
+        if (!fake_group_find(is_v2() ? "/sys/fs/cgroup/" : below, group, path, sizeof path - 64))
+                return 0;
+        snprintf(path + strlen(path), 64, "/%s", file);
+        FILE *f = fopen(path, "re");
+        CHECK(f && fgets(text, sizeof text, f));
+        if (f)
+                fclose(f);
+        return strtoull(text, NULL, 10);
+}
+
+static void check_limits(const struct keeper_make *make, const char *group)
+{
+        CHECK_INT(limit_in("/sys/fs/cgroup/memory/", is_v2() ? "memory.max" : "memory.limit_in_bytes", group),
+                  make->limits.memory_bytes);
+        CHECK_INT(limit_in("/sys/fs/cgroup/pids/", "pids.max", group), make->limits.processes + 1);
+}
+
+/* Makes sandboxes until one has this group, whose limits are checked.  Returns whether one came. */
+static bool comes_again(const struct keeper_make *make, const char *group)
+{
+        struct fake_sandbox s;
+        char its[24] = "";
+        for (int round = 0; round < ROUNDS_UNTIL_REUSE && strcmp(its, group) != 0; round++) {
+                CHECK(fake_make(&d, make, &s) && fake_ready(&s));
+                its_group(its, sizeof its);
+                if (!strcmp(its, group))
+                        check_limits(make, its);
+                end(&s);
+        }
+        return !strcmp(its, group);
+}
+
+TEST(groups_are_reused_with_the_limits_of_the_next_sandbox)
+{
+        enum { SAME, MORE_MEMORY, LESS_MEMORY, MORE_PROCESSES, CPU_TIME, LONG_LIVED, PART_REMOVED, N };
         struct keeper_make make;
         struct fake_sandbox s;
-        char groups[2][24], part[512];
-        struct stat st;
-        if (!is_root() || stat("/sys/fs/cgroup/cgroup.procs", &st) == 0)
-                SKIP("needs cgroup v1, and root");
-        for (int i = 0, tries = 0; i < 6;) {
+        char group[24], part[512];
+        if (!reuses_groups())
+                SKIP("needs root, and cgroup v1 or Linux 6.12");
+        for (int i = 0, tries = 0; i < N;) {
                 fake_up(&d, NULL);
                 fake_fill(&make);
                 CHECK(fake_make(&d, &make, &s) && fake_ready(&s));
-                its_group(groups[0], sizeof groups[0]);
+                its_group(group, sizeof group);
                 end(&s);
-                fill_stock(&make);
-                /* The same limits, more memory, more processes, a limit on CPU time, a long-lived sandbox;
-                 * and the same limits, but a part of the group was removed. */
-                make.limits.memory_bytes += i == 1 ? 1 << 20 : 0;
-                make.limits.processes += i == 2;
-                make.limits.cpu_time_ms = i == 3 ? 1000 : 0;
-                make.long_lived = i == 4;
-                CHECK(i < 5 || (fake_group_find("/sys/fs/cgroup/cpu/", groups[0], part, sizeof part) &&
-                                rmdir(part) == 0));
-                CHECK(fake_make(&d, &make, &s) && fake_ready(&s));
-                its_group(groups[1], sizeof groups[1]);
-                const bool again = !strcmp(groups[0], groups[1]);
-                end(&s);
+                make.limits.memory_bytes += i == MORE_MEMORY ? 1 << 20 : i == LESS_MEMORY ? -(1 << 20) : 0;
+                make.limits.processes += i == MORE_PROCESSES;
+                make.limits.cpu_time_ms = i == CPU_TIME ? 1000 : 0;
+                make.long_lived = i == LONG_LIVED;
+                if (i == PART_REMOVED)
+                        CHECK(fake_group_find(is_v2() ? "/sys/fs/cgroup/" : "/sys/fs/cgroup/cpu/", group,
+                                              part, sizeof part) &&
+                              SOON(rmdir(part) == 0 || errno == ENOENT, 1000));
+                const bool again = comes_again(&make, group);
                 stop();
                 fake_done(&d);
-                if (again != (i == 0) && ++tries < 20 && i == 0)
+                /* On v1 the group that counts CPU time may be missing. */
+                const bool expected = i < CPU_TIME || (i == CPU_TIME && is_v2());
+                if (!again && expected && ++tries < 20)
                         continue; /* the kernel frees some memory late */
-                CHECK_INT(again, i == 0);
+                CHECK(again == expected || (i == CPU_TIME && again));
                 i++;
         }
+}
+
+/* A new daemon with nothing to do has groups for the first sandboxes. */
+TEST(groups_are_made_ahead)
+{
+        struct fake_sandbox s[4];
+        if (!is_root())
+                SKIP("not started as root");
+        fake_up(&d, NULL);
+        CHECK(SOON(fake_held(d.pid).groups >= SPARE_GROUPS_AHEAD, 20000));
+        usleep(300000); /* all of them are made, and nothing changes any more */
+        for (size_t i = 0; i < ARRAY_LEN(s); i++) {
+                CHECK(fake_make(&d, NULL, &s[i]) && fake_ready(&s[i]));
+                CHECK(s[i].made.counters != 0);
+                CHECK_INT(s[i].made.groups.reused, 0);
+        }
+        for (size_t i = 0; i < ARRAY_LEN(s); i++)
+                end(&s[i]);
+}
+
+/* One sandbox after the other: the same groups serve, and none is made or removed. */
+TEST(in_a_steady_state_no_group_is_made_or_removed)
+{
+        struct fake_sandbox s;
+        struct keeper_groups before = {0};
+        if (!reuses_groups())
+                SKIP("needs root, and cgroup v1 or Linux 6.12");
+        fake_up(&d, NULL);
+        unsigned steady = 0, most = 0;
+        for (int i = 0; i < 400 && steady < 50; i++) {
+                CHECK(fake_make(&d, NULL, &s) && fake_ready(&s));
+                CHECK(fake_spawn(&s, ":", true));
+                CHECK_INT(fake_exited(&s), 0);
+                end(&s);
+                const struct keeper_groups now = s.made.groups;
+                const bool same = now.made == before.made && now.removed == before.removed &&
+                                  now.reused == before.reused + 1;
+                steady = same ? steady + 1 : 0;
+                most = steady > most ? steady : most;
+                before = now;
+        }
+        CHECK(most == 50);
+        printf("# %u made, %u reused, %u removed\n", before.made, before.reused, before.removed);
+}
+
+/* Groups that cannot be reused are removed, however many there are at once. */
+TEST(groups_of_many_ended_sandboxes_are_removed)
+{
+        static struct fake_sandbox s[REMAINS_MAX + 16];
+        struct fake_sandbox last;
+        const size_t n = (size_t)rounds(ARRAY_LEN(s));
+        fake_up(&d, NULL);
+        for (size_t i = 0; i < n; i++)
+                CHECK(fake_make(&d, NULL, &s[i]) && fake_ready(&s[i]) &&
+                      fake_spawn(&s[i], "sleep 100 & sleep 100 & sleep 100", false));
+        for (size_t i = 0; i < n; i++)
+                end(&s[i]);
+        bool removed = false;
+        for (int i = 0; i < 200 && !removed; i++) {
+                usleep(20000);
+                CHECK(fake_make(&d, NULL, &last) && fake_ready(&last));
+                removed = !last.made.counted || last.made.groups.removed >= n;
+                end(&last);
+        }
+        CHECK(removed);
 }
 
 /* A view that a sandbox left is for the next ones, and for a second. */
@@ -858,6 +970,58 @@ TEST(a_request_about_an_ended_sandbox_ends_the_daemon)
         CHECK(fake_make(&d, NULL, &other) && other.handle != s.handle);
         CHECK(fake_ask(&d, KEEPER_COUNT, s.handle, 0, NULL));
         CHECK_INT(fake_wait(&d, 2000), 1);
+}
+
+/* Returns the worker that the keeper sends, as if it were a keeper. */
+static struct fake_daemon next_worker(void)
+{
+        struct fake_daemon worker = d;
+        union fake_packet p;
+        worker.keeper = -1;
+        CHECK(fake_receive(&d, &p, &worker.keeper, 5000) == sizeof p.about && p.type == KEEPER_WORKER &&
+              p.number == 0 && p.about.sandbox == 0 && worker.keeper >= 0);
+        return worker;
+}
+
+TEST(a_worker_makes_sandboxes_and_serves_no_other_requests)
+{
+        static const char *const two[] = {"--workers", "2", NULL};
+        const struct keeper_about ready = {.type = KEEPER_READY, .number = 1};
+        struct fake_sandbox by_keeper, by_worker;
+        fake_up(&d, two);
+        struct fake_daemon worker = next_worker();
+        CHECK(fake_make(&d, NULL, &by_keeper) && fake_ready(&by_keeper));
+        CHECK(fake_make(&worker, NULL, &by_worker) && fake_ready(&by_worker));
+        CHECK(fake_ask(&worker, KEEPER_END, by_worker.handle, KEEPER_ENDED, NULL));
+        end(&by_keeper);
+        close(by_worker.control);
+        CHECK(fake_send(&worker, &ready, sizeof ready));
+        CHECK_INT(fake_wait(&d, 5000), 1);
+        close(worker.keeper);
+}
+
+TEST(a_worker_that_dies_is_replaced)
+{
+        static const char *const two[] = {"--workers", "2", NULL};
+        struct fake_sandbox s;
+        pid_t pids[MANY];
+        fake_up(&d, two);
+        struct fake_daemon worker = next_worker();
+        CHECK(fake_make(&worker, NULL, &s) && fake_ready(&s));
+        size_t n = fake_descendants(d.pid, pids, MANY);
+        pid_t pid = 0;
+        for (size_t i = 0; i < n && !pid; i++) { /* the parent of the sandbox */
+                pid_t below[MANY];
+                if (pids[i] != d.server && fake_descendants(pids[i], below, MANY) > 0)
+                        pid = pids[i];
+        }
+        CHECK(pid > 0 && kill(pid, SIGKILL) == 0);
+        close(s.control);
+        close(worker.keeper);
+        worker = next_worker();
+        CHECK(fake_make(&worker, NULL, &s) && fake_ready(&s));
+        close(s.control);
+        close(worker.keeper);
 }
 
 TEST(bad_names_end_the_daemon)

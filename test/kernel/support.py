@@ -1,4 +1,4 @@
-"""What the tests share: registering them, calling cella, and saying what was wrong."""
+"""Shared by the tests: registration, calls of cella, and error messages."""
 
 import contextlib
 import inspect
@@ -228,7 +228,7 @@ def crowd():
 class Stalls:
     """Measures for how long the machine made this process wait: a thread sleeps 10 ms at a time and adds up how late it
     is woken.  A process that meets its deadlines is late by as much.  The load average does not show this, since it knows
-    nothing of the neighbours of a shared machine."""
+    no processes of others on a shared machine."""
 
     def __enter__(self):
         self.seconds, self.over = 0, threading.Event()

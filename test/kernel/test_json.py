@@ -344,7 +344,7 @@ def verbose_shows_walls_and_usage_on_stderr():
         ensure(word in r.err, f"stderr does not say {word}", r)
 
 
-# What was refused.
+# ---- refused connections ----
 
 
 def violations(result):

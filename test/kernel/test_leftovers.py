@@ -1,4 +1,4 @@
-"""How a run is ended from outside, and that nothing of it stays behind."""
+"""Ends of a run from outside leave no process, cgroup, mount or file."""
 
 import concurrent.futures
 import ctypes
@@ -149,7 +149,7 @@ def error_flood_ends_when_its_reader_leaves():
 
 
 @test
-def head_gets_its_line():
+def a_closed_output_pipe_ends_the_run():
     command = " ".join(support.command)
     begun = time.monotonic()
     r = subprocess.run(["sh", "-c", f"{command} run -- yes | head -1"], capture_output=True, timeout=10 * support.slack,
@@ -269,7 +269,7 @@ def scratch():
 
 
 def one_run(i):
-    """Run i of many: each kind of end in turn.  Says what was wrong, or nothing."""
+    """Run i of many, with the kinds of end in turn.  Returns the error, or None."""
     chance = random.Random(i)
     kind = i % 10
     if kind < 4:

@@ -151,7 +151,7 @@ def short_runs_are_not_held_by_long_timeouts():
     in_time(prints("x\n", "--timeout", "100h", "--grace", "10m", "--", "echo", "x"), 0.3)
 
 
-# What is left running.
+# ---- processes that are left ----
 
 
 def daemon(nonce):
@@ -247,7 +247,7 @@ def holds_cores(cores, processes, *options, seconds=1.5):
     machine gives no loop all that it may have, that the limit is set is looked at, too."""
     nonce = nonce_seconds()
     code = f"for i in $(seq {processes}); do while :; do :; done & done; sleep {nonce}"
-    # With a limit on CPU time, what is used is counted, whatever hierarchies the host has.
+    # With a limit on CPU time, the usage is counted with any hierarchy of the host.
     p = spawn("run", *options, "--timeout", "100s", "--cpu-time", "100s", "sh", "-c", code, stdin=subprocess.DEVNULL)
     try:
         pid = until(lambda: [i for i in with_argument(nonce) if support.program_name(i) == "sleep"], 10, "the start")[0]
@@ -258,7 +258,7 @@ def holds_cores(cores, processes, *options, seconds=1.5):
         time.sleep(seconds)
         used = cpu_seconds(group) - used
         took, lost = time.monotonic() - begun, stolen() - lost
-        # What is left of one period may come before, and what each CPU has in hand.
+        # The rest of a period, and the quota that each CPU holds, can be used in addition.
         most = cores * (took + 0.1) + 0.03 + lost
         ensure(used <= most, f"{used:.3f} s of CPU in {took:.3f} s ({lost:.2f} s stolen): more than {cores} cores")
         ensure(used > 0, "the loops did not run")

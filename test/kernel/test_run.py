@@ -1,4 +1,4 @@
-"""Running code and commands: what goes in, what comes out, and the exit status."""
+"""Running code and commands: input, output, and the exit status."""
 
 import json
 import os

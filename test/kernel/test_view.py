@@ -80,11 +80,23 @@ def root_directory_holds_only_listed_entries():
 @test
 def etc_holds_only_listed_files():
     allowed = {"alternatives", "group", "hostname", "hosts", "ld.so.cache", "localtime", "mtab", "nsswitch.conf",
-               "passwd", "resolv.conf", "ssl", "timezone", "fonts", "matplotlibrc"}
+               "passwd", "protocols", "resolv.conf", "services", "ssl", "timezone", "fonts", "matplotlibrc"}
     answer = inside("import os; answer = os.listdir('/etc')")
     # Some runtimes cannot start without their configuration, which is public.
     rest = [name for name in answer if name not in allowed and not name.startswith("java-")]
     same(rest, [], "what else is in /etc")
+
+
+@test
+def names_of_services_and_protocols_are_known():
+    code = script(
+        "import socket",
+        "try: answer = [socket.getservbyname('https', 'tcp'), socket.getprotobyname('udp')]",
+        "except OSError: answer = None  # no such file on this machine",
+    )
+    outside = {}
+    exec(code, outside)
+    same(inside(code), outside["answer"], "as on this machine")
 
 
 @test
@@ -308,7 +320,7 @@ def settings(top):
 
 @test
 def proc_is_an_allow_list():
-    """Whatever this kernel has in /proc and /proc/sys: what is not on the list is not there, what is on it can be read."""
+    """Entries of /proc and /proc/sys are missing unless they are on the list; those on the list are readable."""
     here = {n for n in os.listdir("/proc") if not n.isdigit()}
     there = inside(f"import os; answer = [n for n in {sorted(here)!r} if os.path.lexists('/proc/' + n)]")
     same(set(there), SHOWN_IN_PROC & here, "what is there of the host's /proc")

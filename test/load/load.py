@@ -67,16 +67,7 @@ def main():
         # 2 to 28 s, longer ones no more than short ones.  That it does not go on is the soak's to show.
         t.check(not options.memory or after["keeper_kb"] - before["keeper_kb"] < 512, "memory of the keeper within +512 kB",
                 f"{before['keeper_kb']} -> {after['keeper_kb']} kB, {after['keeper_kb'] / before['keeper_kb'] - 1:+.1%}")
-        # As in keeper/process/spare.h, and one that keeps the kernel's quotas switched on; of each, fourteen descriptors at most are open.
-        t.check(after["resting"] <= 64 + 1, "few control groups rest", after["resting"])
-        t.check(after["group_fds"] <= 14 * (after["resting"] + after["processes"]), "and few of their files are open", after["group_fds"])
-        t.check(after["network_fds"] <= 7 * (64 + after["processes"]) + 2, "few network namespaces rest", after["network_fds"])
-        t.check(after["ipc_fds"] <= 5 * (64 + after["processes"]), "few IPC namespaces rest", after["ipc_fds"])
-        t.check(after["view_fds"] <= 6 * (64 + after["processes"]) + 1, "few views are kept", after["view_fds"])
-        for name in ("server_fds", "keeper_fds", "processes", "cgroups", "mounts", "threads", "workspaces"):
-            # Between samples the server's spare sandboxes and idle connections differ by some descriptors: 87 to 103 in one run.
-            extra = 16 if name == "server_fds" else 0
-            t.check(after[name] <= before[name] + extra, f"no more {name}", f"{before[name]} -> {after[name]}")
+        t.check_resources(before, after)
         t.check(d.alive() and not d.complaints(), "the log has no complaint", d.complaints()[:3] or "")
         d.stop()
     t.done()

@@ -187,16 +187,7 @@ def main():
         for name in ("server_kb", "keeper_kb"):
             t.check(last[name] <= first[name] * 1.1 + 768, f"memory of the {name[:6]} within 10 % and 768 kB",
                     f"{first[name]} (the most of the first three rows; {table[0][name]} in the first) -> {last[name]} kB")
-        # As in keeper/process/spare.h, and one that keeps the kernel's quotas switched on; of each, fourteen descriptors at most are open.
-        t.check(last["resting"] <= 64 + 1, "few control groups rest", last["resting"])
-        t.check(last["group_fds"] <= 14 * (last["resting"] + last["processes"]), "and few of their files are open", last["group_fds"])
-        t.check(last["network_fds"] <= 7 * (64 + last["processes"]) + 2, "few network namespaces rest", last["network_fds"])
-        t.check(last["ipc_fds"] <= 5 * (64 + last["processes"]), "few IPC namespaces rest", last["ipc_fds"])
-        t.check(last["view_fds"] <= 6 * (64 + last["processes"]) + 1, "few views are kept", last["view_fds"])
-        for name in ("server_fds", "keeper_fds", "threads", "processes", "cgroups", "mounts", "workspaces"):
-            # Between samples the server's spare sandboxes and idle connections differ by some descriptors: 87 to 103 in one run.
-            extra = 16 if name == "server_fds" else 0
-            t.check(last[name] <= first[name] + extra, f"no more {name}", f"{first[name]} -> {last[name]}")
+        t.check_resources(first, last)
         verdict = d.call("GET", "/v1/executions/verify").json()
         t.check(verdict["ok"], "the log's chain is whole", f"{verdict['rows']} rows")
         t.check(d.metrics()["audit_lost_total"] == 0, "no record was lost")

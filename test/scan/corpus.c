@@ -188,6 +188,49 @@ TEST(the_report_as_json)
         free(out);
 }
 
+static const char *imports_of(enum scan_language language, const char *text)
+{
+        static struct scan_report report;
+        CHECK_INT(scan(language, text, strlen(text), NULL, NULL, &report), 0);
+        return report.imports;
+}
+
+TEST(imports_are_the_first_parts_of_names_each_once)
+{
+        CHECK_STR(imports_of(SCAN_PYTHON, "x = 1\n"), "");
+        CHECK_STR(imports_of(SCAN_PYTHON, "import numpy as np, os.path\nfrom pandas.core import frame\n"
+                                          "def f():\n    import numpy.linalg\n"
+                                          "try:\n    from yaml import *\nexcept ImportError:\n    pass\n"),
+                  " numpy os pandas yaml ");
+        CHECK_STR(imports_of(SCAN_PYTHON,
+                             "import importlib\nimportlib.import_module('a_1.b')\n__import__('c')\n"),
+                  " importlib a_1 c ");
+        CHECK_STR(imports_of(SCAN_PYTHON, "from . import a\nfrom .b import c\n"), "");
+        CHECK_STR(imports_of(SCAN_JAVASCRIPT, "require('fs')\n"), "");
+}
+
+TEST(hostile_import_names_are_left_out)
+{
+        char text[40000] = "";
+        size_t used = 0;
+        CHECK_STR(imports_of(SCAN_PYTHON,
+                             "for n in ('../x', '-x', ' ', '', '.', '1a', 'a b', 'a\\0b', 'a/b', '\u00e9'):\n"
+                             "    __import__(n)\n"
+                             "__import__('../x')\n__import__('-x')\n__import__('')\n"
+                             "__import__('1a')\n__import__('a b')\n__import__('a\\0b')\n"
+                             "__import__('a/b')\n__import__('\u00e9')\n"),
+                  "");
+        CHECK_INT(snprintf(text, sizeof text, "import %0*d\nimport a%0*d\n", SCAN_IMPORT_MAX + 1, 0,
+                           SCAN_IMPORT_MAX, 0) > SCAN_IMPORT_MAX,
+                  1);
+        CHECK_STR(imports_of(SCAN_PYTHON, text), "");
+        for (int i = 0; i < 1000; i++)
+                used += (size_t)snprintf(text + used, sizeof text - used, "import module_%d\n", i);
+        const char *found = imports_of(SCAN_PYTHON, text);
+        CHECK(strstr(found, " module_0 ") && !strstr(found, "module_999"));
+        CHECK(strlen(found) < SCAN_IMPORTS_SIZE && strlen(found) > SCAN_IMPORTS_SIZE - 16);
+}
+
 /* The table in the documentation is the one in the program. */
 TEST(every_rule_is_documented_and_in_the_corpus)
 {

@@ -98,7 +98,7 @@ TEST(a_variable_in_env_and_secrets_is_refused)
         CHECK_INT(secret_handles_check_env(handles, NULL, "secrets", &err), 0);
         json_object_set_new(env, "B", json_string("b"));
         CHECK_INT(secret_handles_check_env(handles, env, "secrets", &err), -EEXIST);
-        CHECK_STR(err.msg, "secrets.B is in env, too");
+        CHECK_STR(err.msg, "secrets.B is also in env");
         json_decref(handles);
         json_decref(env);
 }
@@ -171,7 +171,7 @@ TEST(a_grant_has_all_secrets_or_fails)
         CHECK_INT(secret_grant_new(store, handles, NULL, "secrets", &grant, &err), -ENOENT);
         CHECK_INT(err.kind, CELLA_NOT_FOUND);
         CHECK_STR(err.msg, "secrets.B: no secret 'nothing'");
-        CHECK_STR(err.hint, "make it by 'cella secret set nothing'");
+        CHECK_STR(err.hint, "create it with 'cella secret set nothing'");
         /* One that is there and one that is not look the same to a key that may use neither. */
         CHECK_INT(secret_grant_new(store, handles, allowed, "secrets", &grant, &err), -EACCES);
         CHECK_INT(err.kind, CELLA_ACCESS_DENIED);

@@ -351,7 +351,7 @@ TEST(another_key_is_named_as_the_cause)
         write_whole(SECRET_KEY_FILE, key, len);
         check_refused(NULL, -EKEYREJECTED, "another key");
         CHECK_INT(unlink(in_directory(SECRET_KEY_FILE)), 0);
-        check_refused(NULL, -EKEYREJECTED, "their key is gone");
+        check_refused(NULL, -EKEYREJECTED, "the key of the stored secrets is missing");
         CHECK(strstr(err.hint, SECRET_KEY_FILE) != NULL);
         CHECK_INT(access(in_directory(SECRET_KEY_FILE), F_OK), -1); /* and no other was made */
 }
@@ -430,7 +430,7 @@ TEST(a_credential_comes_before_the_file)
         }
         close(given.fd);
         CHECK_INT(unlink(in_directory(SECRET_KEY_CREDENTIAL)), 0);
-        check_refused(&source, -EKEYREJECTED, "their key is gone");
+        check_refused(&source, -EKEYREJECTED, "the key of the stored secrets is missing");
 }
 
 /* ---- others ---- */

@@ -652,11 +652,14 @@ TEST(every_kind_of_tampering_is_found)
                  "UPDATE executions SET seq = 6 WHERE seq = -5",
                  5, changed5},
                 /* The ends. */
-                {"DELETE FROM executions WHERE seq = 10", 10, "1 row is missing at the new end, after row 9"},
-                {"DELETE FROM executions WHERE seq > 7", 8, "3 rows are missing at the new end, after row 7"},
-                {"DELETE FROM executions", 1, "10 rows are missing at the new end, after row 0"},
+                {"DELETE FROM executions WHERE seq = 10", 10,
+                 "1 row is missing at the end of the log, after row 9"},
+                {"DELETE FROM executions WHERE seq > 7", 8,
+                 "3 rows are missing at the end of the log, after row 7"},
+                {"DELETE FROM executions", 1, "10 rows are missing at the end of the log, after row 0"},
                 {"DELETE FROM executions WHERE seq <= 3", 1,
-                 "3 rows are missing before row 4, at the old end, and retention did not remove them"},
+                 "3 rows are missing before row 4, at the beginning of the log, and retention did not remove "
+                 "them"},
                 {"INSERT INTO executions SELECT 11, 'exe_new', started_ms, finished_ms, sandbox, runtime,"
                  "\"key\", session, agent, status, exit_code, signal, duration_us, cpu_us, memory_peak,"
                  "processes_peak, input_bytes, stdout_bytes, stderr_bytes, violations, input, stdout, "
@@ -664,18 +667,18 @@ TEST(every_kind_of_tampering_is_found)
                  "FROM executions WHERE seq = 10",
                  11, "row 11 was changed, or does not follow the row before it"},
                 {"UPDATE executions SET seq = 0 WHERE seq = 1", 0,
-                 "row 0 was put in: the log begins at row 1"},
+                 "row 0 was inserted: the log begins at row 1"},
                 {"UPDATE executions SET seq = -4 WHERE seq = 4", 0,
-                 "row -4 was put in: the log begins at row 1"},
+                 "row -4 was inserted: the log begins at row 1"},
                 /* The tables that say where it ends. */
-                {"UPDATE head SET seq = 11", 11, "1 row is missing at the new end, after row 10"},
-                {"UPDATE head SET seq = 9", 10, "row 10 was put in after the end of the log"},
+                {"UPDATE head SET seq = 11", 11, "1 row is missing at the end of the log, after row 10"},
+                {"UPDATE head SET seq = 9", 10, "row 10 was inserted after the end of the log"},
                 {"UPDATE head SET hash = zeroblob(32)", 10,
-                 "row 10, the last, is not the one that the head names"},
-                {"DELETE FROM head", 10, "the log does not say where it ends"},
-                {"UPDATE head SET cuts = 1", 1, "the table of cuts ends at 0, the head says 1"},
+                 "the last row, 10, is not the one that the head records"},
+                {"DELETE FROM head", 10, "the log has no record of its last row"},
+                {"UPDATE head SET cuts = 1", 1, "the table of cuts ends at 0, but the head has 1"},
                 {"UPDATE head SET cut_hash = x'01'", 1,
-                 "the table of cuts ends at 0, the head says 0 with another hash"},
+                 "the table of cuts ends at 0, but the head has 0 with another hash"},
                 {"DELETE FROM executions WHERE seq <= 3; INSERT INTO cuts SELECT 1, 1, 3, hash, 3, "
                  "'keep_days', "
                  "zeroblob(32) FROM executions WHERE seq = 4",
@@ -767,7 +770,7 @@ static json_t *verdict_in_slices(struct audit *audit, unsigned *ret_slices)
         AUTO(audit_verifier_free) struct audit_verifier *verifier = NULL;
         json_t *said = NULL;
         int r = audit_verifier_new(directory, &verifier, &err);
-        for (*ret_slices = 0; r == 0 && (r = audit_verifier_go_on(verifier, 0, &said, &err)) == 1; r = 0) {
+        for (*ret_slices = 0; r == 0 && (r = audit_verifier_continue(verifier, 0, &said, &err)) == 1; r = 0) {
                 CHECK(!said);
                 if ((*ret_slices)++ == 0)
                         log_many(audit, 1); /* not in its snapshot */
@@ -794,7 +797,7 @@ TEST(slices_come_to_the_same_verdict)
         json_decref(sliced);
         struct audit_verifier *left = NULL; /* before its end */
         CHECK_INT(audit_verifier_new(directory, &left, &err), 0);
-        CHECK_INT(audit_verifier_go_on(left, 0, &sliced, &err), 1);
+        CHECK_INT(audit_verifier_continue(left, 0, &sliced, &err), 1);
         audit_verifier_free(left);
         audit_verifier_free(NULL);
 }
@@ -917,14 +920,14 @@ TEST(old_rows_go_and_the_rest_verifies)
         run_sql("UPDATE cuts SET up_to = up_to + 5 WHERE n = 2; DELETE FROM executions WHERE seq <= 505");
         check_bad(301, "cut 2 in the table of cuts was changed");
         run_sql("UPDATE cuts SET up_to = up_to - 5 WHERE n = 2");
-        check_bad(501,
-                  "5 rows are missing before row 506, at the old end, and retention did not remove them");
+        check_bad(501, "5 rows are missing before row 506, at the beginning of the log, and retention did "
+                       "not remove them");
         run_sql("DELETE FROM cuts WHERE n = 2");
-        check_bad(301,
-                  "205 rows are missing before row 506, at the old end, and retention did not remove them");
+        check_bad(301, "205 rows are missing before row 506, at the beginning of the log, and retention did "
+                       "not remove them");
         run_sql("DELETE FROM cuts");
-        check_bad(1,
-                  "505 rows are missing before row 506, at the old end, and retention did not remove them");
+        check_bad(1, "505 rows are missing before row 506, at the beginning of the log, and retention did "
+                     "not remove them");
 }
 
 TEST(retention_can_take_everything)
@@ -1010,13 +1013,13 @@ TEST(a_damaged_log_is_refused_and_kept)
         log_many(audit, 500);
         audit_close(audit);
         overwrite("audit.db", 20000, 60000);
-        check_refused(-EBADMSG, "audit.db", "move it away");
+        check_refused(-EBADMSG, "audit.db", "move the file away");
         json_t *said = verdict();
         CHECK(json_is_false(json_object_get(said, "ok")));
         CHECK(strstr(word(said, "why"), "the database is damaged") != NULL);
         json_decref(said);
         overwrite("audit.db", 0, 100);
-        check_refused(-EBADMSG, "file is not a database", "move it away");
+        check_refused(-EBADMSG, "file is not a database", "move the file away");
         struct stat st;
         CHECK_INT(stat(in_directory("audit.db"), &st), 0);
         CHECK(st.st_size > 80000);
@@ -1026,11 +1029,12 @@ TEST(another_version_or_program_is_refused)
 {
         audit_close(opened());
         run_sql("PRAGMA user_version = 7");
-        check_refused(-EPROTO, "audit.db is of version 7, this program knows up to 2", "newer");
+        check_refused(-EPROTO, "audit.db has version 7, but this program supports only versions up to 2",
+                      "newer");
         run_sql("PRAGMA user_version = 2; PRAGMA application_id = 1");
         check_refused(-EBADMSG, "of another program", "move it away");
         run_sql("PRAGMA application_id = 0x43656c41; DELETE FROM head");
-        check_refused(-EBADMSG, "does not say where it ends", "tampered");
+        check_refused(-EBADMSG, "has no record of its last row", "other than Cella");
         directory_remove();
         strcpy(directory, "/nonexistent");
         check_refused(-ENOENT, "/nonexistent/running.map", "");
@@ -1094,7 +1098,7 @@ TEST(a_reader_does_not_read_a_log_that_was_not_migrated)
         struct audit_reader *reader = NULL;
         take_fixture();
         CHECK_INT(audit_reader_open(directory, &reader, &err), -EPROTO);
-        CHECK(strstr(err.msg, "audit.db is of version 1, not 2") != NULL);
+        CHECK(strstr(err.msg, "audit.db has version 1, not 2") != NULL);
         CHECK(strstr(err.hint, "migrates it when it starts") != NULL);
 }
 
@@ -1106,7 +1110,7 @@ TEST(a_second_process_is_refused)
                 struct audit *other = NULL;
                 struct audit_options o = options();
                 int r = audit_open(&o, &other, NULL, &err);
-                _exit(r == -EBUSY && strstr(err.msg, "another process has") ? 0 : 1);
+                _exit(r == -EBUSY && strstr(err.msg, "another process uses") ? 0 : 1);
         }
         int status = -1;
         waitpid(pid, &status, 0);
@@ -1447,7 +1451,7 @@ static int with_full_disk(void)
         /* A log cannot be opened when there is no room for its map. */
         unlink(in_directory("running.map"));
         fill_disk(path);
-        check_refused(-ENOSPC, "cannot reserve", "make room");
+        check_refused(-ENOSPC, "cannot reserve", "free space");
         return test_failures > 0 ? 1 : 0;
 }
 

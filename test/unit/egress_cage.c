@@ -26,7 +26,7 @@ static int caged(int (*run)(void))
         pid_t pid = fork();
 
         if (pid == 0)
-                _exit(cage_enter() < 0 ? 100 : run());
+                _exit(egress_cage_enter() < 0 ? 100 : run());
         waitpid(pid, &status, 0);
         return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }

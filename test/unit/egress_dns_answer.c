@@ -249,7 +249,7 @@ TEST(answers_to_other_questions_are_ignored)
 
 TEST(broken_answers_are_refused)
 {
-        /* What follows the question, of which one record is said to be there.  It is at 33. */
+        /* The header announces one record after the question, which begins at byte 33. */
         static const struct {
                 const char *wire;
                 size_t length;

@@ -45,7 +45,7 @@ TEST(a_token_and_plain_members_are_taken)
         CHECK_STR(c.password, "p");
 }
 
-TEST(another_hosts_are_not_given_out)
+TEST(credentials_of_another_host_are_not_used)
 {
         static const char *const keys[] = {
                 "q.io.evil", "xq.io", "q.io:443", "evil/q.io", "q.io/namespace", "https://evil/q.io", ""};
@@ -67,7 +67,7 @@ TEST(a_helper_is_named_and_not_run)
         CHECK_STR(c.username, "");
         CHECK_INT(parse("{\"credHelpers\":{\"q.io\":\"gcr\"}}", "q.io"), 1);
         CHECK_STR(c.helper, "gcr");
-        /* Nobody logged in there. */
+        /* There are no credentials for this registry. */
         CHECK_INT(parse("{\"auths\":{\"q.io\":{}},\"credsStore\":\"desktop\"}", "r.io"), 0);
         CHECK_INT(parse("{\"auths\":{\"q.io\":" JOE "},\"credsStore\":\"desktop\"}", "q.io"), 1);
         CHECK_STR(c.helper, "");

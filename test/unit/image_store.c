@@ -2,7 +2,6 @@
 #include "image/store/store.h"
 
 #include "base/foreign_json.h"
-#include "engine/runtime.h"
 #include "image/unpack/paths.h"
 #include "image/unpack/programs.h"
 #include "image/unpack/tree.h"
@@ -178,6 +177,8 @@ TEST(invalid_records_of_the_store_are_refused)
                 FIRST "id " ID "|cwd /|=x|",
                 FIRST "id " ID "|cwd /|cmd x|=x|",
                 FIRST "id " ID "|cwd /|runtime sh|=sh|",
+                FIRST "id " ID "|cwd /|label x|=1|label x|=2|",
+                FIRST "id " ID "|cwd /|runtime sh|=/bin/sh|runtime sh|=/bin/dash|",
         };
         struct cella_err err;
         for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
@@ -323,16 +324,4 @@ TEST(links_do_not_lead_out_of_a_tree)
         CHECK(tree_read(dir, "etc/hostname", 3, &text, &len) == -EFBIG);
         CHECK(tree_read(dir, "etc", 100, &text, &len) == -EINVAL);
         drop_area(dir);
-}
-
-TEST(the_scan_knows_the_runtimes_of_the_engine)
-{
-        CHECK(program_names_len == runtimes_len);
-        for (size_t i = 0; i < runtimes_len; i++) {
-                bool found = false;
-                for (size_t k = 0; k < program_names_len; k++)
-                        found = found || (!strcmp(program_names[k].runtime, runtimes[i].name) &&
-                                          !strcmp(program_names[k].program, runtimes[i].program));
-                CHECK(found);
-        }
 }

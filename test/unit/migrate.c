@@ -87,7 +87,7 @@ TEST(a_newer_or_foreign_file_is_refused_and_stays)
         make_path();
         CHECK_INT(migrate(good, 3), 0);
         CHECK_INT(migrate(good, 2), -EPROTO);
-        CHECK(strstr(err.msg, "is of version 3, this program knows up to 2") != NULL);
+        CHECK(strstr(err.msg, "has version 3, but this program supports only versions up to 2") != NULL);
         CHECK(strstr(err.hint, "newer") != NULL);
         CHECK_INT(ask("PRAGMA user_version"), 3);
         sqlite3 *db = opened();

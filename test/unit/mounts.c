@@ -43,7 +43,7 @@ TEST(a_path_is_in_another_by_whole_components)
         CHECK(!mounts_is_in("/ab", "/a") && !mounts_is_in("/a", "/a/b") && !mounts_is_in("/", "/a"));
 }
 
-TEST(targets_that_cannot_be)
+TEST(invalid_targets_are_refused)
 {
         static const char *const bad[] = {"",         "a",     "/",   "/etc", "/etc/x",  "/usr/x",
                                           "/lib64/x", "/a//b", "/a/", "/a/.", "/a/../b", "/a\n"};

@@ -1,7 +1,7 @@
 #include "keeper/spawn/options.h"
 
 #include "base/limits.h"
-#include "engine/runtime.h"
+#include "base/runtime.h"
 #include "test.h"
 
 TEST(the_defaults_are_within_their_own_ranges)
@@ -87,6 +87,8 @@ TEST(runtimes_are_found_by_name_and_version)
         CHECK_STR(r.eval, "-c");
         CHECK_INT(runtime_find("python", &r), 0);
         CHECK_STR(r.program, "python3");
+        CHECK(runtime_is_program("python3.12") && runtime_is_program("node22") && runtime_is_program("sh"));
+        CHECK(!runtime_is_program("c17") && !runtime_is_program("rustc") && !runtime_is_program("python"));
         CHECK_INT(runtime_find("cobol", &r), -ENOENT);
         CHECK_INT(runtime_find("", &r), -ENOENT);
         CHECK_INT(runtime_find("sh/../../x", &r), -ENOENT);

@@ -94,7 +94,7 @@ static void pair_make(struct pair *p)
         pthread_create(&p->inside.thread, NULL, run, &p->inside);
 }
 
-/* Whoever goes, the other side hears of it. */
+/* If either side closes its end, the other side is notified. */
 static void pair_free(struct pair *p, bool by_owner)
 {
         char data[64];

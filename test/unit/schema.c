@@ -26,6 +26,7 @@ static const struct field pool[] = {
         {"size", FIELD_INTEGER, .max = 64, .standard = "4"},
         {NULL},
 };
+static const char *const autos[] = {"auto", "none", NULL};
 static const struct field pool_item = {NULL, FIELD_OBJECT, .fields = pool};
 
 static const struct field request[] = {
@@ -43,6 +44,7 @@ static const struct field request[] = {
         {"metadata", FIELD_ANY},
         {"pools", FIELD_ARRAY, .item = &pool_item, .standard = "[]"},
         {"name", FIELD_STRING, FIELD_NULLABLE, .min = 3, .max = 3},
+        {"modules", FIELD_ARRAY, .max = 2, .item = &text_item, .words = autos},
         {NULL},
 };
 
@@ -203,6 +205,8 @@ TEST(bad_json_is_placed)
 {
         CHECK_STR(said("{\n  \"runtime\": sh\n}"),
                   "the body is not valid JSON: line 2, column 15: invalid token near 'sh'");
+        CHECK_STR(said("{\"code\": \xc3\xa4}"),
+                  "the body is not valid JSON: line 1, column 10: invalid token near '\xc3\xa4'");
         CHECK(strstr(said("{\"runtime\":\"sh\"} x"), "line 1, column 18") != NULL);
         CHECK(strstr(said("{\"runtime\":\"sh\",\"runtime\":\"sh\"}"), "duplicate object key") != NULL);
         CHECK(strstr(said("{\"code\":\"\xff\"}"), "unable to decode byte 0xff") != NULL);
@@ -391,6 +395,23 @@ static double now_us(void)
 }
 
 /* Not an exact figure: a check that does something silly for each field would be far above. */
+TEST(an_array_may_be_a_word)
+{
+        const char *expected = "modules must be an array of at most 2 items or 'auto', 'none'";
+        CHECK_STR(said("{\"runtime\":\"x\",\"modules\":\"auto\"}"), "");
+        CHECK_STR(said("{\"runtime\":\"x\",\"modules\":[\"auto\"]}"), "");
+        CHECK_STR(said("{\"runtime\":\"x\",\"modules\":\"autos\"}"), expected);
+        CHECK_STR(err.hint, "did you mean 'auto'?");
+        CHECK_STR(said("{\"runtime\":\"x\",\"modules\":[\"a\",\"b\",\"c\"]}"), expected);
+        CHECK_STR(said("{\"runtime\":\"x\",\"modules\":5}"), expected);
+        json_t *schema = schema_describe(request);
+        check_json(json_incref(json_object_get(json_object_get(schema, "properties"), "modules")),
+                   "{\"oneOf\":[{\"enum\":[\"auto\",\"none\"],\"type\":\"string\"},{\"items\":{\"maxLength\":"
+                   "16,\"pattern\":\"^[^\\\\u0000]*$\",\"type\":\"string\"},\"maxItems\":2,\"type\":"
+                   "\"array\"}]}");
+        json_decref(schema);
+}
+
 TEST(a_typical_request_is_checked_in_microseconds)
 {
         json_t *document = json_loads(

@@ -225,7 +225,8 @@ TEST(a_newer_file_is_refused)
 {
         state_close(opened());
         run_sql("PRAGMA user_version = 99");
-        check_refused(-EPROTO, "state.db is of version 99, this program knows up to 2", "newer");
+        check_refused(-EPROTO, "state.db has version 99, but this program supports only versions up to 2",
+                      "newer");
 }
 
 TEST(the_state_of_an_older_version_is_read)

@@ -273,28 +273,21 @@ TEST(a_prefix_that_leads_up_is_refused)
 TEST(nothing_is_written_through_a_link)
 {
         static const char *const targets[] = {"..", "/tmp", ".", "../."};
-        for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
-                begin_place();
-                limits.keep_links = true;
-                add('2', "link", targets[i], "");
-                add('0', "link/new", "", "x");
-                refused(-EPERM);
-                begin_place();
-                limits.keep_links = true;
-                add('2', "link", targets[i], "");
-                add('5', "link/new", "", "");
-                refused(-EPERM);
-                begin_place();
-                limits.keep_links = true;
-                add('2', "link", targets[i], "");
-                add('2', "link/new", "x", "");
-                refused(-EPERM);
-                begin_place();
-                limits.keep_links = true;
-                add('2', "link", targets[i], "");
-                add('5', "link", "", "");
-                refused(-EPERM);
-        }
+        static const struct {
+                char type;
+                const char *name, *link, *data;
+        } seconds[] = {{'0', "link/new", "", "x"},
+                       {'5', "link/new", "", ""},
+                       {'2', "link/new", "x", ""},
+                       {'5', "link", "", ""}};
+        for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
+                for (size_t k = 0; k < sizeof seconds / sizeof *seconds; k++) {
+                        begin_place();
+                        limits.keep_links = true;
+                        add('2', "link", targets[i], "");
+                        add(seconds[k].type, seconds[k].name, seconds[k].link, seconds[k].data);
+                        refused(-EPERM);
+                }
 }
 
 TEST(links_that_lead_out_are_known)

@@ -25,7 +25,8 @@ static struct netns_kept make_netns(struct netns_record *ret)
         return made;
 }
 
-/* A process in the namespace, in which it does something and says so.  It lives until it is let go. */
+/* A process that enters the namespace, does something there and reports it.  It lives until it is released.
+ */
 struct visitor {
         pid_t pid;
         int said, hold;
@@ -64,7 +65,7 @@ static bool does_nothing(void)
         return true;
 }
 
-/* Nobody sends anything: neither packets nor failures are counted.  Returns the socket. */
+/* A socket that sends nothing: no packets and no failures are counted.  Returns it. */
 static int bind_name(void)
 {
         struct sockaddr_un name = {.sun_family = AF_UNIX};

@@ -4,8 +4,8 @@
 #      test/vm/run.sh BUILD_DIR [PART...]
 #
 # Parts: root, groups, user, closed, delegated, images, each a script in guest/; all of them and one
-# attack when none is named.  keeper is the daemon's keeper, 60 s; daemon the
-# daemon itself with images and pools, 35 s.  attacks and user-attacks are the whole attack suite, as root
+# attack when none is named.  keeper is the daemon's keeper, 60 s; reuse the part of it that makes and
+# reuses control groups; daemon the daemon itself with images and pools, 35 s.  attacks and user-attacks are the whole attack suite, as root
 # and as a user with a group of its own: 90 s each.
 #
 # The machine is emulated in software, has no network and boots Debian's cloud kernel,
@@ -13,8 +13,10 @@
 # image.sh from this host's programs and BUILD_DIR's binaries; the script guest/init is its
 # process 1 and prints one line a test on the serial console.
 #
-# Kernel and image are kept in BUILD_DIR/vm.  CELLA_VM_KERNEL names another kernel to boot
-# (a file; it needs the same built in, and the overlay file system, else the tests of images are skipped).
+# Kernel and image are kept in BUILD_DIR/vm.  CELLA_VM_KERNEL names another kernel to boot: a package of
+# Debian (FILE.deb), or a kernel itself, which needs the same built in, and the overlay file system, else the
+# tests of images are skipped.  Control groups are reused on Linux 6.12 and later, for example
+# linux-image-cloud-amd64 of Debian 12's backports.
 # Exit status: 0 all passed, 1 something failed, 2 the machine could not be had.
 set -eu
 
@@ -36,7 +38,7 @@ seconds_max=1000 # for the machine, from power-on to its last line; 30 on an idl
 for part; do
         case $part in
         root | groups | user | closed | delegated | images) ;;
-        attacks | user-attacks | keeper | daemon) seconds_max=1100 ;;
+        attacks | user-attacks | keeper | reuse | daemon) seconds_max=1100 ;;
         *) give_up "no such part: $part" ;;
         esac
         parts=$parts,$part
@@ -46,8 +48,9 @@ case $(uname -m) in
 x86_64)
         package=linux-image-cloud-amd64 emulator=qemu-system-x86_64 emulator_package=qemu-system-x86
         # A fifth level of page tables would only take time.  The HPET loses 43 s, its counter's period,
-        # when the host is busy; the TSC is the host's own.
-        machine='-M q35,hpet=off -cpu max,-la57' words='console=ttyS0 tsc=reliable'
+        # when the host is busy; the TSC is the host's own.  QEMU 7.2 emulates cmpxchg16b wrongly, and Linux
+        # 6.12 crashes when it starts.
+        machine='-M q35,hpet=off -cpu max,-la57,-cx16' words='console=ttyS0 tsc=reliable no_timer_check'
         ;;
 aarch64)
         package=linux-image-cloud-arm64 emulator=qemu-system-aarch64 emulator_package=qemu-system-arm
@@ -62,9 +65,29 @@ find_version() {
         versioned=$(apt-cache depends "$package" 2>/dev/null | sed -n 's/.*Depends: \(linux-image-[^ ]*\)/\1/p' | head -n 1)
 }
 
+# unpack PACKAGE: its kernel becomes $kernel, and its module for overlays $module.
+unpack() {
+        rm -rf "$cache/unpacked"
+        mkdir "$cache/unpacked"
+        dpkg --fsys-tarfile "$1" |
+                tar -x -C "$cache/unpacked" --wildcards ./boot './lib/modules/*/kernel/fs/overlayfs/overlay.ko*'
+        for packed in "$cache"/unpacked/lib/modules/*/kernel/fs/overlayfs/overlay.ko.xz; do
+                [ ! -e "$packed" ] || xz -d "$packed"
+        done
+        mv "$cache"/unpacked/lib/modules/*/kernel/fs/overlayfs/overlay.ko "$module"
+        mv "$cache"/unpacked/boot/vmlinuz-* "$kernel"
+        rm -rf "$cache/unpacked"
+}
+
 # The newest kernel that apt knows of: downloaded, not installed.  It has overlays as a module.
 get_kernel() {
         kernel=${CELLA_VM_KERNEL:-$cache/vmlinuz} module=
+        case ${CELLA_VM_KERNEL:-} in
+        *.deb)
+                kernel=$cache/other-vmlinuz module=$cache/other-overlay.ko
+                unpack "$CELLA_VM_KERNEL"
+                ;;
+        esac
         if [ -z "${CELLA_VM_KERNEL:-}" ]; then
                 module=$cache/overlay.ko
                 [ -s "$module" ] || rm -f "$kernel"
@@ -87,10 +110,7 @@ get_kernel() {
                 tail -n 5 "$cache/download.log" >&2
                 give_up "no kernel: apt-get cannot download $versioned; set CELLA_VM_KERNEL to a file of your own"
         }
-        dpkg --fsys-tarfile "$cache"/download/*.deb |
-                tar -x -C "$cache/download" --wildcards ./boot './lib/modules/*/kernel/fs/overlayfs/overlay.ko'
-        mv "$cache"/download/lib/modules/*/kernel/fs/overlayfs/overlay.ko "$module"
-        mv "$cache"/download/boot/vmlinuz-* "$kernel"
+        unpack "$cache"/download/*.deb
         rm -rf "$cache/download"
 }
 

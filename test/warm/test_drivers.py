@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The programs that are a context's interpreter (src/snapshot/context.*), each started as the daemon does, but
-without a sandbox, and spoken to over its socket.
+"""The drivers of contexts (src/snapshot/context.*): each is started as by the daemon, but without a sandbox, and gets
+messages over its socket.
 
 One line a test, then the count.  Most tests are tables: a run, and what must come of it.  With --only TEXT only
 those with TEXT in their name; --python PATH takes another interpreter; --measure prints times instead."""

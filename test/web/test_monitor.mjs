@@ -62,7 +62,7 @@ test("removing the key of an open monitor asks for another key", async (t) => {
     await page.waitForSelector(".live-on");
     await daemon.api(`/v1/keys/${own.id}`, {method: "DELETE", key: settings.key});
     await page.getByRole("heading", {name: "Sign in"}).waitFor();
-    await page.getByText("This key is not known").waitFor();
+    await page.getByText("Unknown key").waitFor();
 });
 
 test("the monitor continues after a restart of the daemon", async (t) => {
@@ -96,4 +96,16 @@ test("a chart can be read by keyboard, and axe-core finds no problem on the page
     }
     await t.daemon.api(`/v1/sandboxes/${id}`, {method: "DELETE"});
     await sleep(50);
+});
+
+test("learned pools show what is preloaded, why, and the benefit", async (t) => {
+    const page = await t.page("/"), health = await t.daemon.api("/v1/health");
+    health.pools.push({...health.pools[0], key: "key_a", learned: [{module: "numpy", executions: 7, import_ms: 81.5}, {module: "yaml", executions: 1, import_ms: 12}], executions: 9, saved_ms: 64.7, memory_bytes: 78 << 20});
+    const snapshot = {time: new Date().toISOString(), health, rates: {executions_per_second: 1, latency_p50_ms: 1, latency_p99_ms: 1, waiting: 0}, memory: {server_bytes: 1, available_bytes: 1e9}};
+    await page.route(/\/v1\/events/, (route) => route.fulfill({contentType: "text/event-stream", body: `event: snapshot\ndata: ${JSON.stringify(snapshot)}\n\n`}));
+    await page.evaluate(() => { location.hash = "#/monitor"; });
+    await page.getByRole("heading", {name: "Learned: Pool of python3"}).waitFor();
+    const text = await page.locator(".health").innerText();
+    for (const part of ["numpy (7 of 9 executions, 81.5 ms)", "yaml (1 of 9 executions, 12", "64.7 ms per execution", "78 MiB", "key_a"])
+        ensure(text.includes(part), `the health shows ${part}: ${text}`);
 });

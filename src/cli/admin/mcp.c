@@ -84,7 +84,7 @@ struct mcp {
 
 /* ---- directories ---- */
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+static int cli_mcp_remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
         (void)st;
         (void)type;
@@ -94,7 +94,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 
 static void remove_directory(const char *path)
 {
-        nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+        nftw(path, cli_mcp_remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 static const char *base(void)
@@ -116,7 +116,7 @@ static bool is_stale(int at, const char *name)
         return lock < 0 ? time(NULL) - st.st_mtime > STALE_S : sys_flock(lock, LOCK_EX | LOCK_NB) == 0;
 }
 
-static void sweep(void)
+static void cli_mcp_sweep(void)
 {
         char path[1024];
         DIR *all = opendir(base());
@@ -141,14 +141,14 @@ static void find_images(struct mcp *m)
         *slash = '\0';
 }
 
-static int make_directory(struct mcp *m, struct cella_err *err)
+static int cli_mcp_make_directory(struct mcp *m, struct cella_err *err)
 {
         if (m->options.state) {
                 snprintf(m->state, sizeof m->state, "%s", m->options.state);
                 return 0;
         }
         find_images(m);
-        sweep();
+        cli_mcp_sweep();
         snprintf(m->directory, sizeof m->directory, "%s/" PREFIX "XXXXXX", base());
         if (!mkdtemp(m->directory)) {
                 m->directory[0] = '\0';
@@ -255,6 +255,7 @@ static void become_engine(struct mcp *m, int socket, pid_t parent)
         if (!m->options.verbose)
                 dup2(null, STDERR_FILENO);
         const struct serve_options wanted = {.listen = "none",
+                                             .workers = 1, /* for one client */
                                              .state = m->state,
                                              .images_state = m->images[0] ? m->images : NULL,
                                              .settings = m->options.settings,
@@ -286,7 +287,7 @@ static int start_engine(struct mcp *m, struct cella_err *err)
         sigprocmask(SIG_BLOCK, &set, &m->mask);
         m->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
         if (m->signals < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-                return err_set(err, CELLA_INTERNAL, -errno, "cannot make a socket");
+                return err_set(err, CELLA_INTERNAL, -errno, "cannot create a socket");
         m->engine = fork();
         if (m->engine == 0) {
                 close(pair[0]);
@@ -329,7 +330,7 @@ static void stop_engine(struct mcp *m)
 /* ---- moving bytes ---- */
 
 /* Returns whether the other end is still open. */
-static bool fill(struct way *way, int fd)
+static bool cli_mcp_fill(struct way *way, int fd)
 {
         if (way->start == way->end)
                 way->start = way->end = 0;
@@ -341,7 +342,7 @@ static bool fill(struct way *way, int fd)
         return !way->ended;
 }
 
-static bool empty(struct way *way, int fd, size_t piece)
+static bool cli_mcp_empty(struct way *way, int fd, size_t piece)
 {
         size_t len = way->end - way->start;
         ssize_t n = write(fd, way->data + way->start, len < piece ? len : piece);
@@ -350,7 +351,7 @@ static bool empty(struct way *way, int fd, size_t piece)
         return n >= 0 || errno == EAGAIN || errno == EINTR;
 }
 
-static bool has_room(const struct way *way)
+static bool cli_mcp_has_room(const struct way *way)
 {
         return !way->ended && (way->end < sizeof way->data || way->start == way->end);
 }
@@ -368,18 +369,19 @@ static short wants(bool in, bool out)
 enum { IN, OUT, SOCKET, SIGNALS, FDS };
 
 /* Copies available bytes in both directions. Returns false at the end of the connection. */
-static bool move(struct mcp *m, const struct pollfd *fds)
+static bool cli_mcp_move(struct mcp *m, const struct pollfd *fds)
 {
         if (fds[IN].revents)
-                fill(&m->in, STDIN_FILENO);
-        if ((fds[SOCKET].revents & (POLLIN | POLLHUP | POLLERR)) && has_room(&m->out))
-                fill(&m->out, m->socket);
+                cli_mcp_fill(&m->in, STDIN_FILENO);
+        if ((fds[SOCKET].revents & (POLLIN | POLLHUP | POLLERR)) && cli_mcp_has_room(&m->out))
+                cli_mcp_fill(&m->out, m->socket);
         if (!is_empty(&m->in) && (fds[SOCKET].revents & POLLOUT) &&
-            !empty(&m->in, m->socket, sizeof m->in.data))
+            !cli_mcp_empty(&m->in, m->socket, sizeof m->in.data))
                 return false;
         if (fds[OUT].revents & (POLLERR | POLLNVAL))
                 return false; /* the reader is gone */
-        if (!is_empty(&m->out) && (fds[OUT].revents & POLLOUT) && !empty(&m->out, STDOUT_FILENO, PIECE))
+        if (!is_empty(&m->out) && (fds[OUT].revents & POLLOUT) &&
+            !cli_mcp_empty(&m->out, STDOUT_FILENO, PIECE))
                 return false;
         if (m->in.ended && is_empty(&m->in) && !m->end_reported) {
                 shutdown(m->socket, SHUT_WR);
@@ -394,14 +396,14 @@ static int serve_client(struct mcp *m, struct cella_err *err)
         struct signalfd_siginfo info;
         for (;;) {
                 struct pollfd fds[FDS] = {
-                        [IN] = {has_room(&m->in) ? STDIN_FILENO : -1, POLLIN, 0},
+                        [IN] = {cli_mcp_has_room(&m->in) ? STDIN_FILENO : -1, POLLIN, 0},
                         [OUT] = {STDOUT_FILENO, wants(false, !is_empty(&m->out)), 0},
-                        [SOCKET] = {m->socket, wants(has_room(&m->out), !is_empty(&m->in)), 0},
+                        [SOCKET] = {m->socket, wants(cli_mcp_has_room(&m->out), !is_empty(&m->in)), 0},
                         [SIGNALS] = {m->signals, POLLIN, 0},
                 };
                 if (poll(fds, FDS, -1) < 0 && errno != EINTR)
                         return err_set(err, CELLA_INTERNAL, -errno, "cannot wait");
-                if (!move(m, fds))
+                if (!cli_mcp_move(m, fds))
                         break;
                 if (fds[SIGNALS].revents && read(m->signals, &info, sizeof info) == (ssize_t)sizeof info &&
                     (info.ssi_signo != SIGCHLD || engine_is_gone(m)))
@@ -412,7 +414,7 @@ static int serve_client(struct mcp *m, struct cella_err *err)
 
 /* Returns the exit status. The engine exits with 0 when it is stopped, and with EXIT_CELLA after it has
  * reported an error. */
-static int judge(const struct mcp *m, struct cella_err *err)
+static int cli_mcp_judge(const struct mcp *m, struct cella_err *err)
 {
         if (WIFEXITED(m->status) && (WEXITSTATUS(m->status) == 0 || WEXITSTATUS(m->status) == EXIT_CELLA))
                 return WEXITSTATUS(m->status);
@@ -429,13 +431,13 @@ static int mcp_main(const struct cli_command *self, int argc, char **argv)
                 return 0;
         if (r >= 0 && r < argc)
                 r = err_say(&err, CELLA_INVALID_REQUEST, -EINVAL, "cella mcp takes no '%.40s'", argv[r]);
-        if (r >= 0 && (r = make_patch(&m, &err)) >= 0 && (r = make_directory(&m, &err)) >= 0 &&
+        if (r >= 0 && (r = make_patch(&m, &err)) >= 0 && (r = cli_mcp_make_directory(&m, &err)) >= 0 &&
             (r = start_engine(&m, &err)) >= 0)
                 r = serve_client(&m, &err);
         stop_engine(&m);
         if (m.directory[0])
                 remove_directory(m.directory);
-        return cli_finish(r < 0 ? r : judge(&m, &err), &err, false);
+        return cli_finish(r < 0 ? r : cli_mcp_judge(&m, &err), &err, false);
 }
 
 const struct cli_command cli_mcp = {

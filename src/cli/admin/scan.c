@@ -38,7 +38,8 @@ static int become_scanner(const struct scan_options *o, const char *path, struct
                 if (fd < 0)
                         return err_set(err, CELLA_INVALID_REQUEST, fd, "cannot read '%.120s'", path);
                 if (dup2(fd, STDIN_FILENO) < 0)
-                        return err_set(err, CELLA_INTERNAL, -errno, "cannot use '%.120s'", path);
+                        return err_set(err, CELLA_INTERNAL, -errno, "cannot use '%.120s' as standard input",
+                                       path);
                 sys_close(fd);
         }
         argv[n++] = "cella-server";

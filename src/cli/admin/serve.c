@@ -4,6 +4,7 @@
  * its own rights (the state directory, the listening sockets) and starts the server, which inherits these
  * descriptors and no others. */
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,11 +57,13 @@ static const struct cli_option options[] = {
         {"state", "DIR", "the state directory ($CELLA_STATE, /var/lib/cella, ~/.local/state/cella)",
          INTO(state)},
         {"user", "NAME", "the user of the server, if root starts it (cella, or an unused uid)", INTO(user)},
+        {"workers", "N", "processes that make sandboxes, at most 32 (one for each two cores)",
+         CLI_INTO(CLI_COUNT, struct serve_options, workers)},
         {"workspace-root", "DIR", "allow host workspaces and mounts only in this directory and below",
          INTO(workspace_root)},
 };
 
-static const char *variable(const char *name)
+static const char *cli_serve_variable(const char *name)
 {
         const char *value = getenv(name);
         return value && value[0] == '/' ? value : NULL;
@@ -69,8 +72,8 @@ static const char *variable(const char *name)
 static int fill_paths(struct serve *s, struct cella_err *err)
 {
         bool root = geteuid() == 0;
-        const char *runtime = variable("XDG_RUNTIME_DIR"), *state = variable("XDG_STATE_HOME"),
-                   *home = variable("HOME");
+        const char *runtime = cli_serve_variable("XDG_RUNTIME_DIR"),
+                   *state = cli_serve_variable("XDG_STATE_HOME"), *home = cli_serve_variable("HOME");
         if (s->options.socket)
                 snprintf(s->socket_path, sizeof s->socket_path, "%s", s->options.socket);
         else if (root)
@@ -83,7 +86,7 @@ static int fill_paths(struct serve *s, struct cella_err *err)
         s->socket = strcmp(s->socket_path, "none") != 0 && !s->options.stdio ? s->socket_path : NULL;
         s->listen = strcmp(s->options.listen, "none") != 0 ? s->options.listen : NULL;
         if (!s->options.state)
-                s->options.state = variable("CELLA_STATE");
+                s->options.state = cli_serve_variable("CELLA_STATE");
         if (s->options.state)
                 snprintf(s->state, sizeof s->state, "%s", s->options.state);
         else if (root)
@@ -93,7 +96,8 @@ static int fill_paths(struct serve *s, struct cella_err *err)
         else if (home)
                 snprintf(s->state, sizeof s->state, "%s/.local/state/cella", home);
         else
-                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "say where to keep things: --state DIR");
+                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                               "there is no state directory: set it with --state DIR");
         return 0;
 }
 
@@ -128,7 +132,7 @@ static int open_listeners(struct serve *s, struct cella_err *err)
 /* Opens the credential here: systemd gives it to root only, and the server inherits no variables. */
 static int open_credential(struct serve *s, struct cella_err *err)
 {
-        const char *directory = variable("CREDENTIALS_DIRECTORY");
+        const char *directory = cli_serve_variable("CREDENTIALS_DIRECTORY");
         char path[PATH_SIZE];
         if (!directory)
                 return 0;
@@ -231,12 +235,21 @@ static int find_images(struct serve *s, struct cella_err *err)
         return image_store_path(s->images_state, s->store, sizeof s->store, err);
 }
 
-static int keep(struct serve *s, struct cella_err *err)
+/* Returns how many processes beside the keeper make sandboxes. */
+static unsigned further_workers(const struct serve *s)
+{
+        cpu_set_t set;
+        const int cores = sched_getaffinity(0, sizeof set, &set) < 0 ? 1 : CPU_COUNT(&set);
+        const uint64_t all = s->options.workers ? s->options.workers : (uint64_t)(cores < 2 ? 1 : cores / 2);
+        return all > KEEPER_WORKERS_MAX ? KEEPER_WORKERS_MAX : (unsigned)all - 1;
+}
+
+static int cli_serve_keep(struct serve *s, struct cella_err *err)
 {
         int pair[2], pidfd = -1;
         prepare_process();
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-                return err_set(err, CELLA_INTERNAL, -errno, "cannot make a socket");
+                return err_set(err, CELLA_INTERNAL, -errno, "cannot create a socket");
         AUTO(sys_close) int volumes = open_volumes(s);
         pid_t server = start_server(s, pair[1], volumes >= 0, &pidfd, err);
         sys_close(pair[1]);
@@ -250,6 +263,7 @@ static int keep(struct serve *s, struct cella_err *err)
         }
         const struct keeper_setup setup = {
                 .socket = pair[0],
+                .workers = further_workers(s),
                 .volumes = volumes,
                 .images_state = s->images_state,
                 .store = s->store,
@@ -270,9 +284,13 @@ static int keep(struct serve *s, struct cella_err *err)
         return status;
 }
 
-static int serve(struct serve *s, struct cella_err *err)
+static int cli_serve_run(struct serve *s, struct cella_err *err)
 {
         int r;
+        if (s->options.workers > KEEPER_WORKERS_MAX + 1)
+                return err_say(err, CELLA_INVALID_REQUEST, -ERANGE,
+                               "--workers %llu is out of range (1 to %d)",
+                               (unsigned long long)s->options.workers, KEEPER_WORKERS_MAX + 1);
         if ((r = fill_paths(s, err)) < 0 ||
             (!s->options.stdio && (r = listen_check(s->listen, s->socket, err)) < 0) ||
             (r = server_user_find(s->options.user, &s->user, err)) < 0 ||
@@ -283,7 +301,7 @@ static int serve(struct serve *s, struct cella_err *err)
             (r = find_images(s, err)) < 0 || (r = open_credential(s, err)) < 0 ||
             (r = open_listeners(s, err)) < 0)
                 return r;
-        return keep(s, err);
+        return cli_serve_keep(s, err);
 }
 
 int serve_run(const struct serve_options *wanted, struct cella_err *err)
@@ -291,7 +309,7 @@ int serve_run(const struct serve_options *wanted, struct cella_err *err)
         static struct serve s;
         s.options = *wanted;
         s.dir.lock = s.dir.workspaces = s.credential = -1;
-        int r = serve(&s, err);
+        int r = cli_serve_run(&s, err);
         for (size_t i = 0; i < s.n_listeners; i++)
                 sys_close(s.listeners[i]);
         if (s.credential >= 0)

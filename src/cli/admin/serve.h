@@ -1,12 +1,15 @@
 /* cli/admin/serve.h -- runs a daemon in this process: for `cella serve` and `cella mcp`. */
 #pragma once
+#include <stdint.h>
+
 #include "cella.h"
 
 struct serve_options {
         const char *listen, *socket, *settings, *state, *user, *workspace_root;
         const char *images_state; /* the state directory with the images to use; NULL: its own */
-        bool stdio;               /* no address, but one MCP client, on this socket: */
-        int stdio_fd;             /* ownership is taken */
+        uint64_t workers; /* processes that make sandboxes, with the keeper; 0: one for each two cores */
+        bool stdio;       /* no address, but one MCP client, on this socket: */
+        int stdio_fd;     /* ownership is taken */
         /* For that client; each may be NULL: */
         const char *patch;           /* JSON: settings that are above those of the file */
         const char *session, *agent; /* names for requests that give none */

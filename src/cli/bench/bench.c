@@ -42,7 +42,7 @@ static const struct cli_option options[] = {
         {"json", NULL, "print one JSON object", CLI_INTO(CLI_FLAG, struct options, json)},
 };
 
-static void on_signal(int number)
+static void bench_on_signal(int number)
 {
         bench_interrupted = number;
 }
@@ -51,13 +51,13 @@ static void on_signal(int number)
 static void catch_signals(void)
 {
         static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-        struct sigaction old, action = {.sa_handler = on_signal};
+        struct sigaction old, action = {.sa_handler = bench_on_signal};
         for (size_t i = 0; i < ARRAY_LEN(signals); i++)
                 if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
                         sigaction(signals[i], &action, NULL);
 }
 
-static int measure(struct bench *b, struct cella_err *err)
+static int bench_measure(struct bench *b, struct cella_err *err)
 {
         int r = bench_cases_prepare(b, err);
         if (r == 0)
@@ -74,7 +74,7 @@ static int measure(struct bench *b, struct cella_err *err)
         return bench_interrupted ? -EINTR : r;
 }
 
-static void done(struct bench *b)
+static void bench_done(struct bench *b)
 {
         for (int i = 0; i < BENCH_N_DAEMONS; i++)
                 bench_daemon_stop(&b->daemons[i]);
@@ -101,14 +101,14 @@ static int bench(const struct options *o, struct cella_err *err)
         if (!b.series || r < 0)
                 r = err_set(err, CELLA_INTERNAL, r < 0 ? r : -ENOMEM, "bench");
         if (r == 0)
-                r = measure(&b, err);
+                r = bench_measure(&b, err);
         if (r == 0)
                 r = bench_report(&b) > 0 ? EXIT_WRONG : 0;
-        done(&b);
+        bench_done(&b);
         return r;
 }
 
-static int check(const struct options *o, int words, char **argv, struct cella_err *err)
+static int bench_check(const struct options *o, int words, char **argv, struct cella_err *err)
 {
         const int most = o->corpus ? 1 : 0;
         if (words > most)
@@ -136,7 +136,7 @@ static int bench_main(const struct cli_command *self, int argc, char **argv)
         struct cella_err err = {0};
         struct options o = {0};
         int words = cli_parse_all(self, argc, argv, &o, NULL, &err);
-        int r = words < 0 ? words : check(&o, words, argv, &err);
+        int r = words < 0 ? words : bench_check(&o, words, argv, &err);
         if (r < 0)
                 return cli_finish(r, &err, o.json);
         catch_signals();

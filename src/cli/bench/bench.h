@@ -45,7 +45,7 @@ int bench_execute(int fd, const char *request, size_t len, const char *line, str
 
 /* Reads more bytes of an answer, of which *got were read.  Returns the HTTP status when it is complete,
  * -EAGAIN before that, or -errno. */
-int bench_hear(int fd, struct bench_answer *answer, size_t *got);
+int bench_receive(int fd, struct bench_answer *answer, size_t *got);
 /* Checks that the answer is that of such an execution.  Returns 0 or -EBADMSG. */
 int bench_judge(int status, const struct bench_answer *answer, const char *line);
 
@@ -70,7 +70,7 @@ struct bench_pool {
 };
 
 struct bench_daemon {
-        char directory[64], socket[80];
+        char directory[100], socket[107];
         pid_t pid; /* of the keeper; 0: not running */
         int fd;    /* a persistent connection; -1: none */
         struct bench_answer *answer;

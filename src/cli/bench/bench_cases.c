@@ -20,7 +20,7 @@
 #define PANDAS_CODE "import pandas; print(pandas.DataFrame({'a':[1,2]}).a.sum())"
 #define NODE_CODE "console.log(1)"
 #define BODY(runtime, code) "{\"runtime\": \"" runtime "\", \"code\": \"" code "\"}"
-#define PRELOAD "\"preload\": " PRELOAD_STANDARD
+#define PRELOAD "\"preload\": \"" PRELOAD_AUTO "\""
 
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 /* The smallest view that runs an interpreter; bench/compare has a case with a view like that of Cella. */

@@ -41,7 +41,8 @@ char *bench_request(const char *method, const char *path, const char *body)
 }
 
 /* Returns whether an answer is complete; then *ret_head is the offset of its body. */
-static bool whole(const struct bench_answer *answer, size_t got, size_t *ret_head, size_t *ret_len)
+static bool bench_client_whole(const struct bench_answer *answer, size_t got, size_t *ret_head,
+                               size_t *ret_len)
 {
         const char *end = memmem(answer->text, got, "\r\n\r\n", 4);
         const char *length = end ? strcasestr(answer->text, "\r\nContent-Length:") : NULL;
@@ -52,7 +53,7 @@ static bool whole(const struct bench_answer *answer, size_t got, size_t *ret_hea
         return got >= *ret_head + *ret_len;
 }
 
-int bench_hear(int fd, struct bench_answer *answer, size_t *got)
+int bench_receive(int fd, struct bench_answer *answer, size_t *got)
 {
         size_t head;
         ssize_t more = read(fd, answer->text + *got, sizeof answer->text - 1 - *got);
@@ -60,7 +61,7 @@ int bench_hear(int fd, struct bench_answer *answer, size_t *got)
                 return more == 0 ? -EPIPE : errno == EAGAIN ? -ETIMEDOUT : -errno;
         *got += (size_t)more;
         answer->text[*got] = '\0';
-        if (!whole(answer, *got, &head, &answer->len))
+        if (!bench_client_whole(answer, *got, &head, &answer->len))
                 return *got < sizeof answer->text - 1 ? -EAGAIN : -EFBIG;
         answer->body = answer->text + head;
         return atoi(answer->text + strcspn(answer->text, " "));
@@ -72,13 +73,13 @@ int bench_ask(int fd, const char *request, size_t len, struct bench_answer *answ
         int r;
         if (fd < 0 || write(fd, request, len) != (ssize_t)len)
                 return -EIO;
-        while ((r = bench_hear(fd, answer, &got)) == -EAGAIN)
+        while ((r = bench_receive(fd, answer, &got)) == -EAGAIN)
                 continue;
         return r;
 }
 
 /* Returns whether the member has this value, with any white space. */
-static bool has(const char *body, const char *name, const char *value)
+static bool bench_client_has(const char *body, const char *name, const char *value)
 {
         const char *at = strstr(body, name);
         if (!at)
@@ -93,8 +94,8 @@ int bench_judge(int status, const struct bench_answer *answer, const char *line)
 {
         char expected[40];
         snprintf(expected, sizeof expected, "\"%s\\n\"", line);
-        return status == 200 && has(answer->body, "\"stdout\"", expected) &&
-                               has(answer->body, "\"exit_code\"", "0")
+        return status == 200 && bench_client_has(answer->body, "\"stdout\"", expected) &&
+                               bench_client_has(answer->body, "\"exit_code\"", "0")
                        ? 0
                        : -EBADMSG;
 }

@@ -207,7 +207,7 @@ static char *build_request(const struct bench_program *p)
         return request;
 }
 
-static int prepare(struct bench_corpus *c, struct cella_err *err)
+static int bench_corpus_prepare(struct bench_corpus *c, struct cella_err *err)
 {
         for (size_t i = 0; i < c->n && !bench_interrupted; i++) {
                 struct bench_program *p = &c->programs[i];
@@ -253,7 +253,7 @@ static int run_rounds(struct bench_corpus *c, struct cella_err *err)
         return r;
 }
 
-static void done(struct bench_corpus *c)
+static void bench_corpus_done(struct bench_corpus *c)
 {
         bench_daemon_stop(&c->daemon);
         for (size_t i = 0; i < c->n; i++) {
@@ -278,7 +278,7 @@ int bench_corpus(const char *directory, uint64_t rounds, bool json, struct cella
         if (r == 0)
                 r = read_programs(&c, err);
         if (r == 0)
-                r = prepare(&c, err);
+                r = bench_corpus_prepare(&c, err);
         if (r == 0)
                 r = bench_daemon_start(&c.daemon, "{}", err);
         if (r == 0)
@@ -289,6 +289,6 @@ int bench_corpus(const char *directory, uint64_t rounds, bool json, struct cella
                 r = -EINTR;
         if (r == 0)
                 r = (int)bench_corpus_report(&c);
-        done(&c);
+        bench_corpus_done(&c);
         return r;
 }

@@ -18,7 +18,7 @@ struct summary {
 };
 
 /* Returns the ratio of the medians; 0: it was not measured. */
-static double ratio(const struct bench_program *p)
+static double bench_corpus_report_ratio(const struct bench_program *p)
 {
         double bare = bench_quantile(&p->bare, 500);
         return bare > 0 ? bench_quantile(&p->cella, 500) / bare : 0;
@@ -41,11 +41,11 @@ static struct summary summarize(const struct bench_corpus *c, const char *langua
         double ratios[BENCH_PROGRAMS_MAX] = {0};
         for (size_t i = 0; i < c->n; i++) {
                 const struct bench_program *p = &c->programs[i];
-                if (!is_of(p, language) || ratio(p) <= 0)
+                if (!is_of(p, language) || bench_corpus_report_ratio(p) <= 0)
                         continue;
-                ratios[s.measured++] = ratio(p);
-                if (ratio(p) > s.worst) {
-                        s.worst = ratio(p);
+                ratios[s.measured++] = bench_corpus_report_ratio(p);
+                if (bench_corpus_report_ratio(p) > s.worst) {
+                        s.worst = bench_corpus_report_ratio(p);
                         s.worst_program = p;
                 }
         }
@@ -58,11 +58,11 @@ struct counts {
         size_t measured, skipped, different;
 };
 
-static struct counts count(const struct bench_corpus *c)
+static struct counts bench_corpus_report_count(const struct bench_corpus *c)
 {
         struct counts n = {0};
         for (size_t i = 0; i < c->n; i++) {
-                n.measured += ratio(&c->programs[i]) > 0;
+                n.measured += bench_corpus_report_ratio(&c->programs[i]) > 0;
                 n.skipped += c->programs[i].bare.skipped[0] != '\0';
                 n.different += c->programs[i].differs[0] != '\0';
         }
@@ -77,9 +77,10 @@ static void print_program(const struct bench_corpus *c, const struct bench_progr
         text_safe(name, sizeof name, p->name);
         if (p->bare.skipped[0])
                 printf("  %-40s left out: %s\n", name, p->bare.skipped);
-        else if (ratio(p) > 0)
+        else if (bench_corpus_report_ratio(p) > 0)
                 printf("  %-40s%10.2f%10.2f%10s\n", name, bench_quantile(&p->bare, 500),
-                       bench_quantile(&p->cella, 500), bench_show_ratio(ratio(p), x, sizeof x));
+                       bench_quantile(&p->cella, 500),
+                       bench_show_ratio(bench_corpus_report_ratio(p), x, sizeof x));
         else
                 printf("  %s\n", name);
         if (p->differs[0])
@@ -121,7 +122,7 @@ static void put_program(struct json *j, const struct bench_program *p)
         bench_put_text(j, "differs", p->differs);
         bench_put_time(j, "bare_ms", &p->bare, 500);
         bench_put_time(j, "cella_ms", &p->cella, 500);
-        bench_put_ratio(j, "x_bare", ratio(p));
+        bench_put_ratio(j, "x_bare", bench_corpus_report_ratio(p));
         json_put_close(j, '}');
 }
 
@@ -159,7 +160,7 @@ static void put_all(const struct bench_corpus *c, const struct counts *n)
 
 uint64_t bench_corpus_report(const struct bench_corpus *c)
 {
-        const struct counts n = count(c);
+        const struct counts n = bench_corpus_report_count(c);
         if (c->json) {
                 put_all(c, &n);
                 return n.different;

@@ -37,9 +37,9 @@ struct output {
 
 /* ---- bare ---- */
 
-static int make_directory(const struct bench_program *p, const char *path)
+static int bench_corpus_run_make_directory(const struct bench_program *p, const char *path)
 {
-        char file[120];
+        char file[160];
         bench_remove_tree(path);
         if (mkdir(path, 0700) < 0)
                 return -errno;
@@ -137,10 +137,10 @@ static int run_process(const struct bench_program *p, const char *directory, con
 static int run_bare(struct bench_corpus *c, const struct bench_program *p, struct output *ret,
                     struct cella_err *err)
 {
-        char directory[100], home[100];
+        char directory[128], home[128];
         snprintf(directory, sizeof directory, "%s/work", c->daemon.directory);
         snprintf(home, sizeof home, "%s/home", c->daemon.directory);
-        int r = make_directory(p, directory);
+        int r = bench_corpus_run_make_directory(p, directory);
         if (r == 0 && mkdir(home, 0700) < 0 && errno != EEXIST)
                 r = -errno;
         if (r == 0)
@@ -203,7 +203,8 @@ static void copy_line(char *out, size_t size, const char *text, size_t len)
 }
 
 /* Describes the first difference; "": both are the same. */
-static void compare(const struct output *bare, const struct output *cella, char *ret, size_t size)
+static void bench_corpus_run_compare(const struct output *bare, const struct output *cella, char *ret,
+                                     size_t size)
 {
         static const char *const names[] = {"stdout", "stderr"};
         for (int i = 0; i < 2; i++) {
@@ -251,7 +252,7 @@ int bench_corpus_turn(struct bench_corpus *c, struct bench_program *p, bool bare
         if (outcome < 0)
                 snprintf(difference, sizeof difference, "%s", failure.msg);
         else
-                compare(&bare, &cella, difference, sizeof difference);
+                bench_corpus_run_compare(&bare, &cella, difference, sizeof difference);
         if (difference[0]) {
                 if (!p->differs[0])
                         snprintf(p->differs, sizeof p->differs, "%s", difference);

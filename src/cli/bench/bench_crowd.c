@@ -30,7 +30,7 @@ struct talk {
         size_t len;
 };
 
-static void fail(struct talk *t, struct talker *k)
+static void bench_crowd_fail(struct talk *t, struct talker *k)
 {
         t->crowd->failed++;
         t->asked -= k->asked;
@@ -46,13 +46,13 @@ static bool wants_more(const struct talk *t)
         return t->crowd->left > 0 && !bench_interrupted && clock_us() < t->until_us;
 }
 
-static void ask(struct talk *t, struct talker *k)
+static void bench_crowd_ask(struct talk *t, struct talker *k)
 {
         t->crowd->left--;
         if (k->fd < 0)
                 k->fd = bench_connect(t->crowd->socket);
         if (k->fd < 0 || !k->answer || write(k->fd, t->crowd->request, t->len) != (ssize_t)t->len) {
-                fail(t, k);
+                bench_crowd_fail(t, k);
                 return;
         }
         t->asked++;
@@ -61,13 +61,13 @@ static void ask(struct talk *t, struct talker *k)
         k->due_us = clock_us() + PATIENCE_US;
 }
 
-static void hear(struct talk *t, struct talker *k)
+static void bench_crowd_receive(struct talk *t, struct talker *k)
 {
-        int r = bench_hear(k->fd, k->answer, &k->got);
+        int r = bench_receive(k->fd, k->answer, &k->got);
         if (r == -EAGAIN)
                 return;
         if (r < 0 || bench_judge(r, k->answer, t->crowd->line) < 0) {
-                fail(t, k);
+                bench_crowd_fail(t, k);
                 return;
         }
         t->crowd->done++;
@@ -77,7 +77,7 @@ static void hear(struct talk *t, struct talker *k)
 }
 
 /* Returns the milliseconds until the next timeout or attempt. */
-static int patience(const struct talk *t)
+static int bench_crowd_patience(const struct talk *t)
 {
         const bool more = wants_more(t);
         int64_t now = clock_us(), first = now + PATIENCE_US;
@@ -88,19 +88,19 @@ static int patience(const struct talk *t)
 }
 
 /* Waits for an answer, or until a connection may send again. */
-static void turn(struct talk *t)
+static void bench_crowd_turn(struct talk *t)
 {
         struct pollfd fds[BENCH_CONNECTIONS_MAX];
         for (unsigned i = 0; i < t->n; i++)
                 fds[i] = (struct pollfd){t->talkers[i].asked ? t->talkers[i].fd : -1, POLLIN, 0};
-        const int ready = poll(fds, t->n, patience(t));
+        const int ready = poll(fds, t->n, bench_crowd_patience(t));
         const int64_t now = clock_us();
         for (unsigned i = 0; i < t->n; i++) {
                 struct talker *k = &t->talkers[i];
                 if (ready > 0 && k->asked && fds[i].revents)
-                        hear(t, k);
+                        bench_crowd_receive(t, k);
                 else if (k->asked && now >= k->due_us)
-                        fail(t, k);
+                        bench_crowd_fail(t, k);
         }
 }
 
@@ -116,10 +116,10 @@ double bench_crowd_run(struct bench_crowd *crowd, unsigned connections, int64_t 
         for (;;) {
                 for (unsigned i = 0; i < t.n && wants_more(&t); i++)
                         if (!t.talkers[i].asked && clock_us() >= t.talkers[i].due_us)
-                                ask(&t, &t.talkers[i]);
+                                bench_crowd_ask(&t, &t.talkers[i]);
                 if (bench_interrupted || (t.asked == 0 && !wants_more(&t)))
                         break;
-                turn(&t);
+                bench_crowd_turn(&t);
         }
         for (unsigned i = 0; i < t.n; i++) {
                 if (t.talkers[i].fd >= 0)

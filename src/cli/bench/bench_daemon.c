@@ -22,10 +22,11 @@
 #define STUCK_US INT64_C(20000000) /* maximum time without a new sandbox */
 #define LOOK_US 2000
 #define VALUES_MAX 10000
+#define TMPDIR_MAX 80 /* the path of a socket has at most 107 bytes */
 
 /* ---- start and stop ---- */
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+static int bench_daemon_remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
         (void)st;
         (void)type;
@@ -35,7 +36,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 
 void bench_remove_tree(const char *path)
 {
-        nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+        nftw(path, bench_daemon_remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 static void wait_for_end(pid_t pid)
@@ -65,7 +66,7 @@ void bench_daemon_stop(struct bench_daemon *d)
  * daemon ends with this process. */
 static void become_daemon(const struct bench_daemon *d, const char *program, pid_t parent)
 {
-        char state[80];
+        char state[128];
         int null = open("/dev/null", O_RDWR);
         snprintf(state, sizeof state, "%s/state", d->directory);
         setpgid(0, 0);
@@ -80,12 +81,16 @@ static void become_daemon(const struct bench_daemon *d, const char *program, pid
         _exit(127);
 }
 
-static int make_directory(struct bench_daemon *d, struct cella_err *err)
+static int bench_daemon_make_directory(struct bench_daemon *d, struct cella_err *err)
 {
-        strcpy(d->directory, "/tmp/cella-bench-XXXXXX");
+        const char *parent = getenv("TMPDIR");
+        if (!parent || parent[0] != '/' || strlen(parent) > TMPDIR_MAX)
+                parent = "/tmp";
+        snprintf(d->directory, sizeof d->directory, "%s/cella-bench-XXXXXX", parent);
         if (!mkdtemp(d->directory)) {
+                int r = -errno;
                 d->directory[0] = '\0';
-                return err_set(err, CELLA_INTERNAL, -errno, "cannot create a directory in /tmp");
+                return err_set(err, CELLA_INTERNAL, r, "cannot create a directory in %s", parent);
         }
         chmod(d->directory, 0755); /* the server runs as another user */
         snprintf(d->socket, sizeof d->socket, "%s/socket", d->directory);
@@ -100,7 +105,7 @@ int bench_daemon_start(struct bench_daemon *d, const char *settings, struct cell
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "bench");
         char program[PROGRAM_SIZE];
         int r = program_find_cella(program, err);
-        if (r < 0 || (r = make_directory(d, err)) < 0)
+        if (r < 0 || (r = bench_daemon_make_directory(d, err)) < 0)
                 return r;
         d->pid = fork();
         if (d->pid == 0)
@@ -118,8 +123,8 @@ int bench_daemon_start(struct bench_daemon *d, const char *settings, struct cell
 
 /* ---- requests ---- */
 
-static int call(struct bench_daemon *d, const char *method, const char *path, const char *body, int expected,
-                struct cella_err *err)
+static int bench_daemon_call(struct bench_daemon *d, const char *method, const char *path, const char *body,
+                             int expected, struct cella_err *err)
 {
         char *request = bench_request(method, path, body);
         int status = request ? bench_ask(d->fd, request, strlen(request), d->answer) : -ENOMEM;
@@ -134,12 +139,12 @@ static int call(struct bench_daemon *d, const char *method, const char *path, co
 
 int bench_daemon_change(struct bench_daemon *d, const char *settings, struct cella_err *err)
 {
-        return call(d, "PATCH", "/v1/settings", settings, 200, err);
+        return bench_daemon_call(d, "PATCH", "/v1/settings", settings, 200, err);
 }
 
 int bench_daemon_sandbox(struct bench_daemon *d, char *ret, size_t size, struct cella_err *err)
 {
-        int r = call(d, "POST", "/v1/sandboxes", "{}", 201, err);
+        int r = bench_daemon_call(d, "POST", "/v1/sandboxes", "{}", 201, err);
         const char *id = r < 0 ? NULL : strstr(d->answer->body, "sbx_");
         if (id)
                 snprintf(ret, size, "%.*s", (int)strcspn(id, "\""), id);
@@ -148,13 +153,13 @@ int bench_daemon_sandbox(struct bench_daemon *d, char *ret, size_t size, struct 
 
 /* ---- its pools ---- */
 
-static uint64_t number(json_t *o, const char *name)
+static uint64_t bench_daemon_number(json_t *o, const char *name)
 {
         int64_t value = 0;
         return foreign_json_get_integer(o, name, &value) && value > 0 ? (uint64_t)value : 0;
 }
 
-static void copy(char *to, size_t size, json_t *o, const char *name)
+static void bench_daemon_copy(char *to, size_t size, json_t *o, const char *name)
 {
         const char *text = foreign_json_get_text(o, name);
         snprintf(to, size, "%s", text ? text : "");
@@ -162,21 +167,21 @@ static void copy(char *to, size_t size, json_t *o, const char *name)
 
 static void read_pool(json_t *o, struct bench_pool *ret)
 {
-        *ret = (struct bench_pool){.size = number(o, "size"),
-                                   .available = number(o, "available"),
-                                   .making = number(o, "making"),
-                                   .in_use = number(o, "in_use"),
-                                   .hits = number(o, "hits"),
-                                   .misses = number(o, "misses")};
+        *ret = (struct bench_pool){.size = bench_daemon_number(o, "size"),
+                                   .available = bench_daemon_number(o, "available"),
+                                   .making = bench_daemon_number(o, "making"),
+                                   .in_use = bench_daemon_number(o, "in_use"),
+                                   .hits = bench_daemon_number(o, "hits"),
+                                   .misses = bench_daemon_number(o, "misses")};
         ret->refill_ms = json_number_value(json_object_get(o, "refill_ms"));
-        copy(ret->runtime, sizeof ret->runtime, o, "runtime");
-        copy(ret->waits, sizeof ret->waits, o, "waits");
-        copy(ret->problem, sizeof ret->problem, o, "problem");
+        bench_daemon_copy(ret->runtime, sizeof ret->runtime, o, "runtime");
+        bench_daemon_copy(ret->waits, sizeof ret->waits, o, "waits");
+        bench_daemon_copy(ret->problem, sizeof ret->problem, o, "problem");
 }
 
 int bench_daemon_pools(struct bench_daemon *d, struct cella_err *err)
 {
-        int r = call(d, "GET", "/v1/pools", NULL, 200, err);
+        int r = bench_daemon_call(d, "GET", "/v1/pools", NULL, 200, err);
         if (r < 0)
                 return r;
         AUTO(json_decref)

@@ -21,7 +21,7 @@
 #define IDLE 50
 #define IDLE_US 200000 /* waiting sandboxes prepare their pages when nothing has run for a moment */
 #define FILES_EACH 5   /* descriptors of the keeper per sandbox, plus some */
-#define PYTHON "\"runtime\": \"python3\", \"preload\": " PRELOAD_STANDARD
+#define PYTHON "\"runtime\": \"python3\", \"preload\": \"" PRELOAD_AUTO "\""
 #define LINE "2"
 #define CODE "print(1+1)"
 
@@ -35,7 +35,7 @@ struct workers {
         atomic_bool stop;
 };
 
-static void *work(void *context)
+static void *bench_load_work(void *context)
 {
         struct workers *w = context;
         while (!w->stop && !bench_interrupted) {
@@ -55,7 +55,7 @@ static double run_workers(struct workers *w, unsigned wanted, int64_t us)
         pthread_t threads[WORKERS_MAX];
         unsigned n = 0;
         int64_t begun = clock_us();
-        while (n < wanted && n < WORKERS_MAX && pthread_create(&threads[n], NULL, work, w) == 0)
+        while (n < wanted && n < WORKERS_MAX && pthread_create(&threads[n], NULL, bench_load_work, w) == 0)
                 n++;
         while (clock_us() - begun < us && !bench_interrupted)
                 usleep((useconds_t)(us - (clock_us() - begun)));
@@ -155,7 +155,7 @@ int bench_load(struct bench *b, struct cella_err *err)
 /* ---- waiting sandboxes ---- */
 
 /* Fills a pool with n sandboxes, or several pools if n is larger than the maximum of one. */
-static int fill(struct bench_daemon *d, uint64_t n, struct cella_err *err)
+static int bench_load_fill(struct bench_daemon *d, uint64_t n, struct cella_err *err)
 {
         char *text = NULL;
         size_t len = 0;
@@ -178,9 +178,10 @@ static int fill(struct bench_daemon *d, uint64_t n, struct cella_err *err)
 }
 
 /* Waits until there is no sandbox, including those that are being deleted. */
-static int empty(struct bench_daemon *d, struct bench_usage *ret, bool *ret_may_look, struct cella_err *err)
+static int bench_load_empty(struct bench_daemon *d, struct bench_usage *ret, bool *ret_may_look,
+                            struct cella_err *err)
 {
-        int r = fill(d, 0, err);
+        int r = bench_load_fill(d, 0, err);
         for (int i = 0; i < 500 && r == 0; i++) {
                 *ret_may_look = bench_usage_read(d, ret) == 0;
                 if (!*ret_may_look || ret->sandboxes == 0)
@@ -200,13 +201,13 @@ int bench_idle(struct bench *b, struct cella_err *err)
         if (!python_program(b))
                 return 0;
         m->done = true;
-        int r = empty(d, &before, &may_look, err);
+        int r = bench_load_empty(d, &before, &may_look, err);
         if (r == 0 && !may_look) {
                 snprintf(m->skipped, sizeof m->skipped, "only root may read the memory of sandboxes");
                 return 0;
         }
         if (r == 0)
-                r = fill(d, IDLE, err);
+                r = bench_load_fill(d, IDLE, err);
         usleep(IDLE_US);
         if (r == 0 && (r = bench_usage_read(d, &after)) == 0)
                 bench_usage_compare(&before, &after, m);
@@ -264,10 +265,10 @@ static int fill_live(struct bench_live *l, struct bench_daemon *d, struct cella_
 {
         struct bench_usage before, after;
         bool may_look = false;
-        int r = empty(d, &before, &may_look, err);
+        int r = bench_load_empty(d, &before, &may_look, err);
         int64_t begun = clock_us();
         /* continue with the sandboxes that there are */
-        if (r == 0 && (r = fill(d, l->asked, err)) < 0 && r != -EINTR) {
+        if (r == 0 && (r = bench_load_fill(d, l->asked, err)) < 0 && r != -EINTR) {
                 snprintf(l->problem, sizeof l->problem, "%.150s", err->msg);
                 *err = (struct cella_err){0};
                 r = bench_daemon_pools(d, err);

@@ -23,7 +23,7 @@ struct processes {
         size_t n, room;
 };
 
-static int add(struct processes *all, const struct process *p)
+static int bench_memory_add(struct processes *all, const struct process *p)
 {
         if (all->n == all->room) {
                 size_t room = all->room ? 2 * all->room : 256;
@@ -65,7 +65,7 @@ static int list_processes(struct processes *ret)
                 return -errno;
         for (struct dirent *e; r == 0 && (e = readdir(dir));)
                 if (isdigit((unsigned char)e->d_name[0]) && read_stat(e->d_name, &p))
-                        r = add(ret, &p);
+                        r = bench_memory_add(ret, &p);
         closedir(dir);
         return r;
 }

@@ -15,7 +15,7 @@ double bench_quantile(const struct bench_series *s, size_t thousandths)
         return s->n == 0 ? 0 : s->times[i < s->n ? i : s->n - 1] / 1e3;
 }
 
-static const struct bench_series *find(const struct bench *b, const char *group, const char *way)
+static const struct bench_series *bench_report_find(const struct bench *b, const char *group, const char *way)
 {
         for (size_t i = 0; i < bench_cases_len; i++)
                 if (!strcmp(bench_cases[i].group, group) && !strcmp(bench_cases[i].way, way))
@@ -24,9 +24,9 @@ static const struct bench_series *find(const struct bench *b, const char *group,
 }
 
 /* Returns the median relative to that of bare; 0: there is none. */
-static double ratio(const struct bench *b, const char *group, const struct bench_series *s)
+static double bench_report_ratio(const struct bench *b, const char *group, const struct bench_series *s)
 {
-        const struct bench_series *bare = find(b, group, "bare");
+        const struct bench_series *bare = bench_report_find(b, group, "bare");
         double of = bare ? bench_quantile(bare, 500) : 0;
         return of > 0 ? bench_quantile(s, 500) / of : 0;
 }
@@ -63,8 +63,8 @@ static void print_case(const struct bench *b, size_t i)
         }
         printf("  %-38s%8.2f%8.2f%8.2f", c->title, bench_quantile(s, 500), bench_quantile(s, 990),
                bench_quantile(s, 0));
-        if (ratio(b, c->group, s) > 0)
-                printf("%8s", bench_show_ratio(ratio(b, c->group, s), x, sizeof x));
+        if (bench_report_ratio(b, c->group, s) > 0)
+                printf("%8s", bench_show_ratio(bench_report_ratio(b, c->group, s), x, sizeof x));
         putchar('\n');
         if (s->failures || s->misses)
                 printf("    of %llu: %llu wrong, %llu %s\n", (unsigned long long)b->rounds,
@@ -83,10 +83,10 @@ static void print_latency(const struct bench *b)
         }
         printf("%llu rounds; the daemon adds %.2f ms (median) in a ready sandbox, %.2f ms with a fresh one\n",
                (unsigned long long)b->rounds,
-               bench_quantile(find(b, "sh", "ready"), 500) -
-                       bench_quantile(find(b, "sh", "library_ready"), 500),
-               bench_quantile(find(b, "sh", "cold"), 500) -
-                       bench_quantile(find(b, "sh", "library_fresh"), 500));
+               bench_quantile(bench_report_find(b, "sh", "ready"), 500) -
+                       bench_quantile(bench_report_find(b, "sh", "library_ready"), 500),
+               bench_quantile(bench_report_find(b, "sh", "cold"), 500) -
+                       bench_quantile(bench_report_find(b, "sh", "library_fresh"), 500));
 }
 
 static void print_problems(const struct bench *b)
@@ -191,7 +191,7 @@ static void put_case(struct json *j, const struct bench *b, size_t i)
         bench_put_time(j, "p90_ms", s, 900);
         bench_put_time(j, "p99_ms", s, 990);
         bench_put_time(j, "min_ms", s, 0);
-        bench_put_ratio(j, "x_bare", ratio(b, c->group, s));
+        bench_put_ratio(j, "x_bare", bench_report_ratio(b, c->group, s));
         json_put_close(j, '}');
 }
 

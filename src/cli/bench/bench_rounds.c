@@ -22,7 +22,7 @@
 /* ---- one turn ---- */
 
 /* Reads to the end, also after interruptions by signals. */
-static size_t read_all(int fd, char *text, size_t size)
+static size_t bench_rounds_read_all(int fd, char *text, size_t size)
 {
         size_t got = 0;
         for (;;) {
@@ -73,7 +73,7 @@ int bench_run_spawn(const char *program, const char *const *argv, const char *li
         const struct bench_process process = {.program = program, .argv = argv, .out = out[1], .err = -1};
         int r = bench_spawn(&process, &pid);
         close(out[1]);
-        size_t n = read_all(out[0], text, sizeof text);
+        size_t n = bench_rounds_read_all(out[0], text, sizeof text);
         close(out[0]);
         if (r < 0)
                 return r;
@@ -118,7 +118,7 @@ static int run_request(struct bench_daemon *d, const struct bench_case *c, const
         return status == 200 && strstr(d->answer->body, "\"ok\"") ? 0 : -EBADMSG;
 }
 
-static int run(struct bench *b, size_t i)
+static int bench_rounds_run(struct bench *b, size_t i)
 {
         struct cella_err ignored = {0};
         const struct bench_case *c = &bench_cases[i];
@@ -143,7 +143,8 @@ static uint64_t counted(const struct bench_daemon *d, const struct bench_case *c
 
 /* Called after a case: waits until the daemon is idle.  *ret_as_expected: the pool was hit, or was empty, as
  * the case requires. */
-static int settle(struct bench *b, const struct bench_case *c, bool *ret_as_expected, struct cella_err *err)
+static int bench_rounds_settle(struct bench *b, const struct bench_case *c, bool *ret_as_expected,
+                               struct cella_err *err)
 {
         struct bench_daemon *d = &b->daemons[c->daemon];
         usleep(PAUSE_US);
@@ -165,14 +166,14 @@ static int take_turn(struct bench *b, size_t i, bool counts, struct cella_err *e
         struct bench_series *s = &b->series[i];
         bool as_expected;
         int64_t begun = clock_us();
-        int outcome = run(b, i);
+        int outcome = bench_rounds_run(b, i);
         int64_t took = clock_us() - begun;
         /* the connection is not usable any more */
         if (outcome < 0 && outcome != -EBADMSG && c->kind >= BENCH_GET) {
                 close(b->daemons[c->daemon].fd);
                 b->daemons[c->daemon].fd = -1;
         }
-        int r = bench_interrupted ? -EINTR : settle(b, c, &as_expected, err);
+        int r = bench_interrupted ? -EINTR : bench_rounds_settle(b, c, &as_expected, err);
         if (r < 0 || !counts)
                 return r;
         if (outcome < 0)

@@ -15,7 +15,7 @@ static int set_socket(struct client_address *a, const char *path, struct cella_e
 {
         if (strlen(path) >= sizeof a->socket || !*path)
                 return err_say(err, CELLA_INVALID_REQUEST, -ENAMETOOLONG,
-                               "the path of a socket may have 1 to %zu characters", sizeof a->socket - 1);
+                               "the path of a socket must have 1 to %zu characters", sizeof a->socket - 1);
         snprintf(a->socket, sizeof a->socket, "%s", path);
         snprintf(a->where, sizeof a->where, "%s", path);
         snprintf(a->host, sizeof a->host, "cella");
@@ -23,7 +23,7 @@ static int set_socket(struct client_address *a, const char *path, struct cella_e
         return 0;
 }
 
-/* Only numbers: no name is looked up. */
+/* Accepts only numeric addresses: names are not resolved. */
 static int set_port(struct client_address *a, const char *host, unsigned port)
 {
         struct in6_addr address;
@@ -38,7 +38,7 @@ static int set_port(struct client_address *a, const char *host, unsigned port)
         return 0;
 }
 
-/* http://HOST[:PORT][/]; HOST is an address or localhost, [..] around one of IPv6. */
+/* Parses http://HOST[:PORT][/].  HOST is localhost or an address; an IPv6 address is in brackets. */
 static int set_url(struct client_address *a, const char *url, struct cella_err *err)
 {
         char copy[64], *host = copy, *rest;
@@ -70,11 +70,13 @@ static int set_url(struct client_address *a, const char *url, struct cella_err *
         if (set_port(a, host, (unsigned)port) == 0)
                 return 0;
 bad:
-        err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "CELLA_URL is '%.80s'", url);
-        return err_hint(err, "it may be like http://127.0.0.1:7070; the host is an address or localhost");
+        err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "CELLA_URL is invalid: '%.80s'", url);
+        return err_hint(err, "set it to http://HOST:PORT, such as http://127.0.0.1:7070; HOST is an IP "
+                             "address or localhost");
 }
 
-/* Whether a daemon of our own is there.  Names in /tmp are anybody's: what is not ours is not it. */
+/* Whether this is a socket of our own user.  Any user can create names in /tmp, so other sockets are ignored.
+ */
 static bool is_own(const char *path)
 {
         struct stat st;
@@ -92,7 +94,7 @@ static int find_daemon(struct client_address *a, const char *socket, struct cell
                 return set_socket(a, from_socket, err);
         if (url && *url)
                 return set_url(a, url, err);
-        /* As cella serve has it: one's own is nearer than the machine's. */
+        /* The same places as in `cella serve`: a daemon of this user comes before that of the machine. */
         if (geteuid() != 0 && run && *run == '/' &&
             (size_t)snprintf(own, sizeof own, "%s/cella.sock", run) < sizeof own && is_own(own))
                 return set_socket(a, own, err);

@@ -1,5 +1,5 @@
-/* cli/client/address.h -- where the daemon is, and the key to show: from the command line and the
- * environment.  Nothing is connected here. */
+/* cli/client/address.h -- the address of the daemon and the API key, from the command line and the
+ * environment.  Does not connect. */
 #pragma once
 #include <sys/un.h>
 
@@ -12,8 +12,9 @@ struct client_address {
         char url[96];                                              /* "http://ADDRESS:PORT" for libcurl */
         char where[160];                                           /* for messages */
         char host[80];                                             /* the Host header */
-        const char *key;                                           /* of the environment; may be NULL */
+        const char *key;                                           /* from the environment; may be NULL */
 };
 
-/* socket (may be NULL), $CELLA_SOCKET, $CELLA_URL, or the usual place; the key is $CELLA_KEY. */
+/* Sources in this order: socket (may be NULL), $CELLA_SOCKET, $CELLA_URL, the default path.  The key is
+ * $CELLA_KEY. */
 int client_address_find(const char *socket, struct client_address *ret, struct cella_err *err);

@@ -38,7 +38,7 @@ void api_body_done(struct api_body *body)
         *body = (struct api_body){0};
 }
 
-/* All bits set is more than any limit may be. */
+/* All bits set: not given.  No limit may have this value. */
 void api_limits_init(struct cella_options *options)
 {
         memset(options, 0, sizeof *options);
@@ -99,6 +99,24 @@ int api_mounts_put(struct json *j, const struct cli_list *mounts, struct cella_e
         }
         if (mounts->n > 0)
                 json_put_close(j, ']');
+        return 0;
+}
+
+int api_metadata_put(struct json *j, const struct cli_list *list, struct cella_err *err)
+{
+        if (list->n > 0)
+                json_put_open(j, "metadata", '{');
+        for (size_t i = 0; i < list->n; i++) {
+                char name[128];
+                size_t len = strcspn(list->items[i], "=");
+                if (len == 0 || len >= sizeof name || !list->items[i][len])
+                        return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                                       "--metadata takes NAME=VALUE, not '%.60s'", list->items[i]);
+                snprintf(name, sizeof name, "%.*s", (int)len, list->items[i]);
+                json_put_string(j, name, list->items[i] + len + 1);
+        }
+        if (list->n > 0)
+                json_put_close(j, '}');
         return 0;
 }
 
@@ -169,7 +187,9 @@ static int parse_answer(struct api_answer *a, struct cella_err *err)
 {
         struct cella_err why = {0};
         a->root = foreign_json_parse(a->text, a->len, API_VALUES_MAX, 0, &why);
-        return a->root ? 0 : err_say(err, CELLA_INTERNAL, why.num, "the daemon's answer is %s", why.msg);
+        return a->root ? 0
+                       : err_say(err, CELLA_INTERNAL, why.num, "the answer of the daemon is invalid: %s",
+                                 why.msg);
 }
 
 int api_read(struct client *client, struct api_answer *ret, struct cella_err *err)
@@ -208,7 +228,7 @@ void api_print(const struct api_answer *answer)
                 putchar('\n');
 }
 
-/* ---- things that have names ---- */
+/* ---- objects with names ---- */
 
 int api_verb(const struct cli_command *self, int n, char **argv, const char *make, struct cella_err *err)
 {
@@ -247,7 +267,7 @@ int api_remove(struct client *client, const char *path, const char *name, struct
         return api_call(client, "DELETE", &url, NULL, &answer, err);
 }
 
-/* ---- for people ---- */
+/* ---- formatting ---- */
 
 int64_t api_now(void)
 {
@@ -287,7 +307,7 @@ void api_span(int64_t ms, char *out, size_t size)
                 snprintf(out, size, "%lldd", (long long)(s / 86400));
 }
 
-static void append(char *out, size_t size, const char *text)
+static void client_api_append(char *out, size_t size, const char *text)
 {
         size_t len = strlen(out);
         snprintf(out + len, size - len, "%s", text);
@@ -310,17 +330,17 @@ void api_text(json_t *value, char *out, size_t size)
                 snprintf(out, size, "%s", json_string_value(value));
         json_array_foreach (value, i, element) {
                 api_text(element, part, sizeof part);
-                append(out, size, out[0] ? " " : "");
-                append(out, size, part);
+                client_api_append(out, size, out[0] ? " " : "");
+                client_api_append(out, size, part);
                 if (strlen(out) + 1 >= size)
                         return;
         }
         json_object_foreach (value, name, element) {
                 api_text(element, part, sizeof part);
-                append(out, size, out[0] ? "," : "");
-                append(out, size, name);
-                append(out, size, "=");
-                append(out, size, part);
+                client_api_append(out, size, out[0] ? "," : "");
+                client_api_append(out, size, name);
+                client_api_append(out, size, "=");
+                client_api_append(out, size, part);
                 if (strlen(out) + 1 >= size)
                         return;
         }
@@ -339,6 +359,6 @@ int api_need_words(const struct cli_command *self, int n, int min, int max, stru
 {
         if (n >= min && n <= max)
                 return 0;
-        err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "say: cella %s %s", self->name, self->usage);
+        err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "usage: cella %s %s", self->name, self->usage);
         return err_hint(err, "cella %s --help", self->name);
 }

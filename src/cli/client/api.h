@@ -1,4 +1,4 @@
-/* cli/client/api.h -- what the commands that talk to the daemon share (doc/api.md). */
+/* cli/client/api.h -- shared by the commands that send requests to the daemon (doc/api.md). */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,7 +13,7 @@
 #define API_ANSWER_MAX (256u * 1024 * 1024)
 #define API_VALUES_MAX 4000000u
 
-/* The options that each of them has, first in its table; the struct has `const char *socket`. */
+/* Options of each command, first in its table.  The command's struct has a member `const char *socket`. */
 #define API_SOCKET_OPTION(type)                                                                              \
         {                                                                                                    \
                 "socket", "PATH", "where the daemon listens (" CLIENT_SOCKET ")",                            \
@@ -24,7 +24,7 @@
                 "json", NULL, "print the daemon's answer as it is", CLI_INTO(CLI_FLAG, type, json)           \
         }
 
-/* A request's body, written with base/json.h. */
+/* The body of a request, written with base/json.h. */
 struct api_body {
         struct json j;
         char *text; /* after api_body_end(); owned */
@@ -34,15 +34,15 @@ int api_body_begin(struct api_body *body, struct cella_err *err);
 int api_body_end(struct api_body *body, struct cella_err *err);
 void api_body_done(struct api_body *body);
 
-/* Limits of the command line: none is given before api_limits_init(); then those that were are written.
- * api_limits_put() returns whether there are any. */
+/* Limits of the command line: api_limits_init() marks all as not given.  api_limits_put() writes those that
+ * were given, and returns whether there are any. */
 void api_limits_init(struct cella_options *options);
 bool api_limits_put(struct json *j, const char *key, const struct cella_options *options);
 
-/* An array of texts; nothing for an empty list. */
+/* Writes an array of strings; nothing if the list is empty. */
 void api_strings_put(struct json *j, const char *key, const struct cli_list *list);
 
-/* Of the network: `tier` NULL and empty lists if none was asked for, then nothing is written. */
+/* Network options.  If none was given, tier is NULL, the lists are empty, and nothing is written. */
 struct api_network {
         const char *tier;
         struct cli_list allowed, blocked;
@@ -50,10 +50,10 @@ struct api_network {
 #define API_NETWORK_OPTIONS(type)                                                                            \
         {"network", "TIER", "restricted: none; standard: what is allowed; elevated: any public address",     \
          CLI_INTO(CLI_TEXT, type, network.tier)},                                                            \
-                {"allow", "DOMAIN[:PORT]", "only this, of what the settings allow; may be given again",      \
+                {"allow", "DOMAIN[:PORT]", "allow only this, if the settings allow it; may be repeated",     \
                  CLI_INTO(CLI_LIST, type, network.allowed)},                                                 \
         {                                                                                                    \
-                "block", "DOMAIN[:PORT]", "not this; may be given again",                                    \
+                "block", "DOMAIN[:PORT]", "refuse this; may be repeated",                                    \
                         CLI_INTO(CLI_LIST, type, network.blocked)                                            \
         }
 void api_network_put(struct json *j, const struct api_network *network);
@@ -63,52 +63,55 @@ void api_network_put(struct json *j, const struct api_network *network);
                 "mount", "NAME:TARGET[:ro|:rw]", "show a directory that the settings offer by this name",    \
                         CLI_INTO(CLI_LIST, type, mounts)                                                     \
         }
-/* Writes `mounts`, if there are any. */
+/* Writes `mounts` if the list is not empty. */
 int api_mounts_put(struct json *j, const struct cli_list *mounts, struct cella_err *err);
 
+/* Writes `metadata` from words of the form NAME=VALUE, if there are any. */
+int api_metadata_put(struct json *j, const struct cli_list *list, struct cella_err *err);
+
 struct api_answer {
-        char *text; /* as it came; owned */
+        char *text; /* unchanged; owned */
         size_t len;
         json_t *root; /* owned; NULL after 204 */
 };
 void api_answer_done(struct api_answer *answer);
 
-/* One request and its answer, which is checked to be JSON.  body may be NULL. */
+/* Sends a request and reads the answer, which must be JSON.  body may be NULL. */
 int api_call(struct client *client, const char *method, const struct url *url, const struct api_body *body,
              struct api_answer *ret, struct cella_err *err);
-/* The rest of it, after client_answer(). */
+/* The second part of api_call(), after client_answer(): reads the body. */
 int api_read(struct client *client, struct api_answer *ret, struct cella_err *err);
-/* Prints the answer as it came, on a line of its own. */
+/* Prints the answer unchanged, on a line of its own. */
 void api_print(const struct api_answer *answer);
 
-/* /v1/sandboxes/ID and what is added to it; a word that cannot be an id is refused here. */
+/* Builds /v1/sandboxes/ID followed by rest.  An error if the word cannot be an id. */
 int api_sandbox_url(struct url *u, const char *id, const char *rest, struct cella_err *err);
 int api_execution_url(struct url *u, const char *id, struct cella_err *err);
 bool api_is_sandbox(const char *word);
 bool api_is_execution(const char *word);
 
-/* What the commands share whose things have names, and whose words are VERB NAME, ls or rm NAME. */
+/* For commands that manage objects with names, and have the words VERB NAME, ls, and rm NAME. */
 enum api_verb { API_MAKE, API_LIST, API_REMOVE };
-/* Which of the three the words are; make is the first one's name.  Anything else is refused. */
+/* Returns which of the three the words are; `make` is the first verb.  Any other word is an error. */
 int api_verb(const struct cli_command *self, int n, char **argv, const char *make, struct cella_err *err);
-/* Shows the list that the answer has as `name`, or with json the answer as it is. */
+/* Prints the list in the member `name` of the answer; with json, the unchanged answer. */
 int api_list(struct client *client, const char *path, const char *name, bool json,
              void (*print)(json_t *list), struct cella_err *err);
-/* path ends in a slash. */
+/* Sends DELETE for path (which ends in a slash) and the name. */
 int api_remove(struct client *client, const char *path, const char *name, struct cella_err *err);
 
-/* Times: "2026-11-15T05:00:00.000Z" in milliseconds since 1970, or -1; those of now; and a span for people
- * ("3m"). */
+/* api_time() converts "2026-11-15T05:00:00.000Z" to milliseconds since 1970 (-1: invalid), api_now() returns
+ * the current time, api_span() formats a duration ("3m"). */
 int64_t api_time(const char *text);
 int64_t api_now(void);
 void api_span(int64_t ms, char *out, size_t size);
 
-/* A value of any kind as a short text for a table; "" for none and null. */
+/* Formats a value of any type as a short text for a table; "" for NULL and null. */
 void api_text(json_t *value, char *out, size_t size);
-/* A value as JSON on stdout, with indentation. */
+/* Prints a value as indented JSON on stdout. */
 void api_print_value(const json_t *value);
 
-/* Refuses when there are not from min to max words (what: for the message). */
+/* An error if the number of words is not from min to max. */
 int api_need_words(const struct cli_command *self, int n, int min, int max, struct cella_err *err);
 
 static inline void api_body_done_auto(struct api_body *body)

@@ -1,8 +1,8 @@
 /* cli/client/client.c -- see client.h.
  *
- * libcurl calls back while transfer_step() runs.  on_body() puts what came into a buffer and pauses the
- * transfer when that is full; on_upload() takes what client_write() offers and pauses when there is nothing.
- */
+ * libcurl calls the callbacks while transfer_step() runs.  client_on_body() copies received data to a buffer
+ * and pauses the transfer when the buffer is full.  on_upload() takes the data of client_write() and pauses
+ * when there is none. */
 #include "cli/client/client.h"
 
 #include <curl/curl.h>
@@ -24,24 +24,24 @@
 #define IDLE_MS 120000
 #define CONNECT_MS 5000
 #define FOREVER INT64_MAX
-#define WAIT_US INT64_C(60000000) /* at once */
+#define WAIT_US INT64_C(60000000) /* maximum time of one wait */
 #define BUFFER_SIZE (4 * CURL_MAX_WRITE_SIZE)
 
 struct client {
         struct client_address to;
         int64_t idle_us;
         CURLM *multi;
-        CURL *easy; /* NULL: no request is under way */
+        CURL *easy; /* NULL: no request in progress */
         struct curl_slist *headers;
-        int fd; /* of the connection, which is libcurl's; -1: none */
+        int fd; /* of the connection, owned by libcurl; -1: none */
         bool patient;
 
-        const char *out; /* of the request's body, not sent yet */
+        const char *out; /* part of the request body that is not sent yet */
         size_t out_len;
         bool out_ended, out_paused;
 
         struct head head;
-        bool done; /* the transfer has ended, with: */
+        bool done; /* the transfer has ended with this result: */
         CURLcode result;
         bool in_paused;
         unsigned moved; /* counts the callbacks */
@@ -101,9 +101,9 @@ struct client *client_free(struct client *c)
         return NULL;
 }
 
-static int broken(const struct client *c, struct cella_err *err, const char *what)
+static int client_broken(const struct client *c, struct cella_err *err, const char *what)
 {
-        return err_say(err, CELLA_INTERNAL, -EPROTO, "the answer of %s is broken: %s", c->to.where, what);
+        return err_say(err, CELLA_INTERNAL, -EPROTO, "the answer of %s is invalid: %s", c->to.where, what);
 }
 
 /* ---- callbacks ---- */
@@ -123,7 +123,7 @@ static size_t on_header(char *line, size_t size, size_t n, void *userdata)
         return head_line(&c->head, line, size * n) ? size * n : 0;
 }
 
-static size_t on_body(char *data, size_t size, size_t n, void *userdata)
+static size_t client_on_body(char *data, size_t size, size_t n, void *userdata)
 {
         struct client *c = userdata;
         size_t len = size * n;
@@ -165,18 +165,19 @@ static int no_daemon(const struct client *c, int num, struct cella_err *err)
         }
         err_set(err, num == -EACCES ? CELLA_ACCESS_DENIED : CELLA_ENGINE_UNAVAILABLE, num,
                 "cannot reach the daemon at %s", c->to.where);
-        return num == -EACCES ? err_hint(err, "root and the user who started it may; CELLA_URL and CELLA_KEY "
-                                              "are for others")
+        return num == -EACCES ? err_hint(err, "only root and the user who started the daemon may use its "
+                                              "socket; others set CELLA_URL and CELLA_KEY")
                               : num;
 }
 
 static int timed_out(const struct client *c, struct cella_err *err)
 {
         err_say(err, CELLA_ENGINE_UNAVAILABLE, -ETIMEDOUT, "%s does not answer", c->to.where);
-        return err_hint(err, "CELLA_TIMEOUT sets how long to wait for it");
+        return err_hint(err,
+                        "the variable CELLA_TIMEOUT sets how long cella waits, such as CELLA_TIMEOUT=2m");
 }
 
-static int perform(struct client *c, struct cella_err *err)
+static int client_perform(struct client *c, struct cella_err *err)
 {
         int running, left;
         CURLMcode m = curl_multi_perform(c->multi, &running);
@@ -188,8 +189,8 @@ static int perform(struct client *c, struct cella_err *err)
         return m == CURLM_OK ? 0 : err_say(err, CELLA_INTERNAL, -EIO, "libcurl: %s", curl_multi_strerror(m));
 }
 
-/* Waits until libcurl has something to do.  until: of clock_us(). */
-static int wait_for(struct client *c, int64_t until, struct cella_err *err)
+/* Waits until libcurl has work, or until this time of clock_us(). */
+static int client_wait_for(struct client *c, int64_t until, struct cella_err *err)
 {
         int64_t left_us = until == FOREVER ? WAIT_US : until - clock_us();
         if (left_us <= 0)
@@ -199,36 +200,37 @@ static int wait_for(struct client *c, int64_t until, struct cella_err *err)
         return 0;
 }
 
-/* Lets libcurl work until it has called back or is done. */
+/* Runs libcurl until it has called a callback or the transfer has ended. */
 static int transfer_step(struct client *c, int64_t until, struct cella_err *err)
 {
         unsigned moved = c->moved;
         for (;;) {
-                int r = perform(c, err);
-                if (r < 0 || c->done || c->moved != moved || (r = wait_for(c, until, err)) < 0)
+                int r = client_perform(c, err);
+                if (r < 0 || c->done || c->moved != moved || (r = client_wait_for(c, until, err)) < 0)
                         return r;
         }
 }
 
-static int64_t patience(const struct client *c)
+static int64_t client_patience(const struct client *c)
 {
         return clock_us() + c->idle_us;
 }
 
-/* Why the transfer has failed. */
+/* Sets *err to the reason why the transfer failed. */
 static int failure(const struct client *c, struct cella_err *err)
 {
         if (c->head.wrong)
-                return broken(c, err, c->head.wrong);
+                return client_broken(c, err, c->head.wrong);
         if (c->result == CURLE_GOT_NOTHING || (c->result == CURLE_RECV_ERROR && c->head.bytes == 0))
                 return err_say(err, CELLA_ENGINE_UNAVAILABLE, -ECONNRESET,
                                "%s closed the connection without an answer", c->to.where);
         if (c->result == CURLE_SEND_ERROR)
-                return err_say(err, CELLA_ENGINE_UNAVAILABLE, -EPIPE, "%s hung up", c->to.where);
+                return err_say(err, CELLA_ENGINE_UNAVAILABLE, -EPIPE,
+                               "%s closed the connection while it received the request", c->to.where);
         if (c->result == CURLE_PARTIAL_FILE || c->result == CURLE_RECV_ERROR)
-                return broken(c, err, "it ends too early");
-        return broken(c, err,
-                      c->result == CURLE_OK ? "it ends in its headers" : curl_easy_strerror(c->result));
+                return client_broken(c, err, "it ends too early");
+        return client_broken(
+                c, err, c->result == CURLE_OK ? "it ends in its headers" : curl_easy_strerror(c->result));
 }
 
 /* ---- the request ---- */
@@ -239,7 +241,7 @@ static bool add_header(struct client *c, const char *name, const char *value)
         int n = snprintf(line, sizeof line, "%s: %s", name, value);
         struct curl_slist *more =
                 n > 0 && (size_t)n < sizeof line ? curl_slist_append(c->headers, line) : NULL;
-        explicit_bzero(line, sizeof line); /* may have the key */
+        explicit_bzero(line, sizeof line); /* may contain the key */
         if (more)
                 c->headers = more;
         return more != NULL;
@@ -266,7 +268,7 @@ static bool add_headers(struct client *c, const struct client_request *q)
 
 #define SET(option, value) (curl_easy_setopt(e, CURLOPT_##option, value) == CURLE_OK)
 
-/* Nothing of the environment (proxies, netrc) may change the way to the daemon. */
+/* The environment (proxies, netrc) must not change how the daemon is reached. */
 static bool set_transport(struct client *c)
 {
         CURL *e = c->easy;
@@ -276,7 +278,7 @@ static bool set_transport(struct client *c)
                SET(USERAGENT, "cella/" CELLA_VERSION) && SET(OPENSOCKETFUNCTION, on_socket) &&
                SET(OPENSOCKETDATA, c) && SET(CONNECTTIMEOUT_MS, (long)CONNECT_MS) &&
                (!c->to.socket[0] || SET(UNIX_SOCKET_PATH, c->to.socket)) && SET(HEADERFUNCTION, on_header) &&
-               SET(HEADERDATA, c) && SET(WRITEFUNCTION, on_body) && SET(WRITEDATA, c);
+               SET(HEADERDATA, c) && SET(WRITEFUNCTION, client_on_body) && SET(WRITEDATA, c);
 }
 
 static bool set_request(struct client *c, const struct client_request *q)
@@ -295,7 +297,7 @@ static bool set_request(struct client *c, const struct client_request *q)
         return ok;
 }
 
-static int begin(struct client *c, const struct client_request *q, struct cella_err *err)
+static int client_begin(struct client *c, const struct client_request *q, struct cella_err *err)
 {
         drop_request(c);
         c->patient = q->patient;
@@ -306,20 +308,20 @@ static int begin(struct client *c, const struct client_request *q, struct cella_
         return 0;
 }
 
-/* Works until the head of the request is sent, or the transfer has failed. */
+/* Runs until the head of the request is sent or the transfer has failed. */
 static int connect_step(struct client *c, struct cella_err *err)
 {
         for (;;) {
                 long sent = 0;
-                int r = perform(c, err);
+                int r = client_perform(c, err);
                 curl_easy_getinfo(c->easy, CURLINFO_REQUEST_SIZE, &sent);
-                if (r < 0 || c->done || sent > 0 || (r = wait_for(c, FOREVER, err)) < 0)
+                if (r < 0 || c->done || sent > 0 || (r = client_wait_for(c, FOREVER, err)) < 0)
                         return r;
         }
 }
 
-/* libcurl takes a Unix socket with a full queue (EAGAIN) for a connection in progress, and then fails without
- * an error number or when it sends.  That is tried again. */
+/* If the queue of a Unix socket is full (EAGAIN), libcurl assumes that the connection is in progress, and
+ * fails later: without an error number, or when it sends.  Such a connection is tried again. */
 int client_send(struct client *c, const struct client_request *q, struct cella_err *err)
 {
         int64_t until = clock_us() + CONNECT_MS * 1000;
@@ -327,7 +329,7 @@ int client_send(struct client *c, const struct client_request *q, struct cella_e
                 return err_say(err, CELLA_INVALID_REQUEST, -ENAMETOOLONG, "the request's path is too long");
         for (;;) {
                 long num = 0;
-                int r = begin(c, q, err);
+                int r = client_begin(c, q, err);
                 if (r < 0 || (r = connect_step(c, err)) < 0)
                         return r;
                 curl_easy_getinfo(c->easy, CURLINFO_OS_ERRNO, &num);
@@ -341,7 +343,7 @@ int client_send(struct client *c, const struct client_request *q, struct cella_e
         }
 }
 
-/* Whether more of the body has a sense: an early answer is a refusal. */
+/* Whether the daemon still wants the body: an early answer is a refusal. */
 static bool takes_more(const struct client *c)
 {
         return !c->done && !c->head.complete;
@@ -360,7 +362,7 @@ int client_write(struct client *c, const char *data, size_t len, struct cella_er
         while (c->out_len > 0 && takes_more(c)) {
                 if (c->out_paused)
                         unpause(c);
-                int r = transfer_step(c, patience(c), err);
+                int r = transfer_step(c, client_patience(c), err);
                 if (r < 0)
                         return r;
         }
@@ -380,7 +382,7 @@ static enum cella_kind kind_of(const char *name)
         return CELLA_INTERNAL;
 }
 
-/* The daemon's own words, if there are any. */
+/* Sets *err to the daemon's error, if the answer contains one. */
 static int refusal(struct client *c, struct cella_err *err)
 {
         struct cella_err ignored;
@@ -406,7 +408,7 @@ static int refusal(struct client *c, struct cella_err *err)
 
 int client_answer(struct client *c, struct head *ret, struct cella_err *err)
 {
-        int64_t until = c->patient ? FOREVER : patience(c);
+        int64_t until = c->patient ? FOREVER : client_patience(c);
         c->out_ended = true;
         if (c->out_paused && takes_more(c))
                 unpause(c);
@@ -420,13 +422,13 @@ int client_answer(struct client *c, struct head *ret, struct cella_err *err)
         if (c->head.status >= 400)
                 return refusal(c, err);
         if (c->head.status >= 300)
-                return broken(c, err, "it points to somewhere else");
+                return client_broken(c, err, "it is a redirect, which is not followed");
         *ret = c->head;
         return 0;
 }
 
-/* What is in the buffer. */
-static size_t take(struct client *c, char *data, size_t size)
+/* Takes data from the buffer. */
+static size_t client_take(struct client *c, char *data, size_t size)
 {
         size_t n = c->fill - c->at < size ? c->fill - c->at : size;
         memcpy(data, c->buffer + c->at, n);
@@ -447,12 +449,12 @@ static ssize_t read_until(struct client *c, char *data, size_t size, int64_t unt
                 if (r < 0)
                         return r;
         }
-        return (ssize_t)take(c, data, size);
+        return (ssize_t)client_take(c, data, size);
 }
 
 ssize_t client_read(struct client *c, char *data, size_t size, struct cella_err *err)
 {
-        return read_until(c, data, size, patience(c), err);
+        return read_until(c, data, size, client_patience(c), err);
 }
 
 ssize_t client_read_now(struct client *c, char *data, size_t size, struct cella_err *err)
@@ -474,8 +476,8 @@ int client_read_all(struct client *c, size_t max, char **ret, size_t *ret_len, s
                         if (!more) {
                                 free(text);
                                 return len > max ? err_say(err, CELLA_TOO_LARGE, -EFBIG,
-                                                           "the answer of %s is over %zu bytes", c->to.where,
-                                                           max)
+                                                           "the answer of %s has more than %zu bytes",
+                                                           c->to.where, max)
                                                  : err_set(err, CELLA_INTERNAL, -ENOMEM, "answer");
                         }
                         text = more;

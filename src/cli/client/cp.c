@@ -1,9 +1,9 @@
-/* cli/client/cp.c -- `cella cp`: files and directories into a sandbox and out of it.
+/* cli/client/cp.c -- `cella cp`: copies files and directories into a sandbox and out of it.
  *
- * A file is put in place whole or not at all, on both sides; a directory goes as a tar (tar.h).
+ * A file is replaced atomically on both sides.  A directory is sent as a tar (tar.h).
  *
- * What a sandbox sends is hostile.  On the host, the path that the user typed is resolved as any path is; the
- * name that is added to it, and everything below, is only ever opened without following links. */
+ * Data from a sandbox is hostile.  On the host, the path that the user typed is resolved normally.  The name
+ * that is added to it, and everything below, is opened without following links. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -40,7 +40,7 @@ static const struct cli_option options[] = {
 };
 
 struct place {
-        char sandbox[64]; /* "": here */
+        char sandbox[64]; /* "": this machine */
         char path[PATH_MAX];
 };
 
@@ -72,7 +72,7 @@ static int take_place(const char *word, struct place *p, struct cella_err *err)
         return 0;
 }
 
-/* The last part of a path, without slashes; "" where it names no entry (/, ., ..). */
+/* Returns the last part of a path without slashes; "" if it is not the name of an entry (/, ., ..). */
 static void last_part(const char *path, char out[NAME_MAX + 1])
 {
         size_t end = strlen(path), begin;
@@ -85,7 +85,8 @@ static void last_part(const char *path, char out[NAME_MAX + 1])
                 out[0] = '\0';
 }
 
-/* Into the directory to: under the name of from; its content only, if that has none (dir/.). */
+/* `to` is a directory: adds the name of `from` to it.  If `from` has no name (dir/.), only its content is
+ * copied. */
 static int go_inside(struct copy *c, struct cella_err *err)
 {
         char name[NAME_MAX + 1];
@@ -105,11 +106,11 @@ static bool ends_in_slash(const char *path)
         return path[strlen(path) - 1] == '/';
 }
 
-/* ---- the sandbox's side ---- */
+/* ---- requests to the sandbox ---- */
 
 enum kind { NOTHING, A_FILE, A_DIRECTORY };
 
-/* What is there; *mode its permissions.  A link is what it points to. */
+/* Returns the kind of the entry, or -errno; *mode: its permissions.  Links are followed. */
 static int remote_kind(struct copy *c, const struct place *p, unsigned *mode, struct cella_err *err)
 {
         AUTO(api_body_done) struct api_body body = {0};
@@ -129,7 +130,8 @@ static int remote_kind(struct copy *c, const struct place *p, unsigned *mode, st
                     (r = api_sandbox_url(&url, p->sandbox, "/files/stat", err)) < 0)
                         return r;
                 r = api_call(c->client, "POST", &url, &body, &answer, err);
-                /* Of a link, what the second look says: a directory, or else a file to be read. */
+                /* A link: the request for PATH/. succeeds only for a directory; anything else is read as a
+                 * file. */
                 if (r < 0 && (i == 1 || err->kind == CELLA_NOT_FOUND))
                         return i == 1 ? A_FILE : NOTHING;
                 if (r < 0)
@@ -157,7 +159,7 @@ static int remote_url(struct url *u, const struct place *p, const char *what, st
         return r;
 }
 
-/* The answer's body is of no interest, but must come. */
+/* Reads the answer; its body is not used. */
 static int end_upload(struct copy *c, struct cella_err *err)
 {
         struct head head;
@@ -167,7 +169,7 @@ static int end_upload(struct copy *c, struct cella_err *err)
         return (int)n;
 }
 
-/* ---- into the sandbox ---- */
+/* ---- to the sandbox ---- */
 
 static int send_file(struct copy *c, int fd, const struct stat *st, struct cella_err *err)
 {
@@ -195,9 +197,9 @@ static int send_file(struct copy *c, int fd, const struct stat *st, struct cella
                         sys_read(fd, c->buffer, left < sizeof c->buffer ? (size_t)left : sizeof c->buffer);
                 if (n < 0)
                         return err_set(err, CELLA_INTERNAL, (int)n, "cannot read '%.150s'", c->from.path);
-                if (n == 0 && sized) /* hanging up in the middle changes nothing in the sandbox */
-                        return err_say(err, CELLA_INTERNAL, -EIO, "'%.150s' became shorter meanwhile",
-                                       c->from.path);
+                if (n == 0 && sized) /* a connection that is closed early changes nothing in the sandbox */
+                        return err_say(err, CELLA_INTERNAL, -EIO,
+                                       "'%.150s' became shorter while it was copied", c->from.path);
                 if (n == 0)
                         break;
                 r = client_write(c->client, c->buffer, (size_t)n, err);
@@ -244,12 +246,12 @@ static int copy_in(struct copy *c, struct cella_err *err)
                                c->from.path);
         bool directory = S_ISDIR(st.st_mode);
         if (standard)
-                st.st_mode = S_IFIFO; /* also of a file: what is left of it is what there is */
+                st.st_mode = S_IFIFO; /* also if it is a file: the rest of it has no known size */
         int kind = remote_kind(c, &c->to, &mode, err);
         if (kind < 0)
                 return kind;
         if (standard && kind == A_DIRECTORY)
-                return err_say(err, CELLA_INVALID_REQUEST, -EISDIR, "%s is a directory: say which file in it",
+                return err_say(err, CELLA_INVALID_REQUEST, -EISDIR, "%s is a directory: name a file in it",
                                c->to.path);
         int r = 0;
         if (kind == A_DIRECTORY || (!directory && !standard && ends_in_slash(c->to.path)))
@@ -259,16 +261,16 @@ static int copy_in(struct copy *c, struct cella_err *err)
         return directory ? send_directory(c, fd, err) : send_file(c, fd, &st, err);
 }
 
-/* ---- out of the sandbox ---- */
+/* ---- from the sandbox ---- */
 
 static int too_large(const struct copy *c, struct cella_err *err)
 {
         err_say(err, CELLA_TOO_LARGE, -EFBIG, "'%.100s' has more than %llu bytes", c->from.path,
                 (unsigned long long)c->options->bytes_max);
-        return err_hint(err, "--max-bytes allows more");
+        return err_hint(err, "raise the limit with --max-bytes");
 }
 
-/* Asks for it; the body is to be read. */
+/* Requests the file or directory; the caller reads the body. */
 static int ask_for(struct copy *c, const char *what, const char *type, struct cella_err *err)
 {
         struct url url;
@@ -298,8 +300,8 @@ static int receive_into(struct copy *c, int fd, struct cella_err *err)
         return (int)n;
 }
 
-/* The directory of the host that gets the copy, and the name that the copy has there ("": what is copied is
- * the content of a directory, and this is where it goes).  Only what the user typed is resolved here. */
+/* Opens the directory of the host for the copy, and sets the name of the copy in it ("": the content of a
+ * directory is copied to this directory).  Only the path that the user typed is resolved here. */
 static int open_target(struct copy *c, bool directory, char name[NAME_MAX + 1], struct cella_err *err)
 {
         char *path = c->to.path, parent[PATH_MAX];
@@ -325,16 +327,16 @@ static int open_target(struct copy *c, bool directory, char name[NAME_MAX + 1], 
         return dir < 0 ? err_set(err, CELLA_INVALID_REQUEST, dir, "cannot write to '%.150s'", path) : dir;
 }
 
-/* A regular file is replaced, and so is a link to one: not what it leads to.  Takes dir. */
+/* Replaces a regular file, or a link to one (not its target).  Takes ownership of dir. */
 static int receive_file(struct copy *c, int dir, const char *name, unsigned mode, struct cella_err *err)
 {
         AUTO(new_file_done) struct new_file file = NEW_FILE_NONE;
         struct stat st;
         if (fstatat(dir, name, &st, 0) == 0 && !S_ISREG(st.st_mode)) {
                 sys_close(dir);
-                err_say(err, CELLA_INVALID_REQUEST, -EEXIST, "'%.150s' is not a regular file: not written to",
-                        c->to.path);
-                return err_hint(err, "DST - writes to standard output");
+                err_say(err, CELLA_INVALID_REQUEST, -EEXIST,
+                        "'%.150s' is not a regular file: nothing was written", c->to.path);
+                return err_hint(err, "use - as DST to write to standard output");
         }
         int r = new_file_begin(&file, dir, name, mode);
         if (r < 0)
@@ -345,7 +347,7 @@ static int receive_file(struct copy *c, int dir, const char *name, unsigned mode
         return r;
 }
 
-/* Opens the directory that the archive is unpacked into, and makes it if it is missing. */
+/* Opens the directory for the contents of the archive; creates it if it is missing. */
 static int open_unpacked(struct copy *c, int parent, const char *name, struct cella_err *err)
 {
         int r = name[0] ? sys_mkdirat(parent, name, 0755) : 0;
@@ -356,13 +358,13 @@ static int open_unpacked(struct copy *c, int parent, const char *name, struct ce
         if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode)) {
                 err_say(err, CELLA_INVALID_REQUEST, -ELOOP, "'%.150s' is a symbolic link: not followed",
                         c->to.path);
-                return err_hint(err, "name the directory that it leads to, or remove it");
+                return err_hint(err, "name the target of the link instead, or remove the link");
         }
         return err_set(err, CELLA_INVALID_REQUEST, r < 0 && r != -EEXIST ? r : dir,
                        "cannot write to '%.150s'", c->to.path);
 }
 
-/* Takes parent. */
+/* Takes ownership of parent. */
 static int receive_directory(struct copy *c, int parent, const char *name, struct cella_err *err)
 {
         const struct tar_unpack_options limits = {.bytes_max = c->options->bytes_max,
@@ -388,11 +390,11 @@ static int copy_out(struct copy *c, struct cella_err *err)
         unsigned mode = 0644;
         int kind = remote_kind(c, &c->from, &mode, err), r;
         if (kind <= 0)
-                return kind < 0 ? kind : -ENOENT; /* in the daemon's words */
+                return kind < 0 ? kind : -ENOENT; /* *err is the error of the daemon */
         bool directory = kind == A_DIRECTORY;
         if (standard && directory)
                 return err_say(err, CELLA_INVALID_REQUEST, -EISDIR, "%s is a directory", c->from.path);
-        /* Asked before anything is made here, so that a refusal leaves nothing. */
+        /* Before anything is created on the host, so that a refusal leaves nothing. */
         if ((r = ask_for(c, directory ? "/archive" : "/files", directory ? "application/x-tar" : "*/*",
                          err)) < 0)
                 return r;
@@ -405,7 +407,7 @@ static int copy_out(struct copy *c, struct cella_err *err)
         return directory ? receive_directory(c, dir, name, err) : receive_file(c, dir, name, mode, err);
 }
 
-static int tell_left_out(const struct tar_left_out *left_out, struct cella_err *err)
+static int report_left_out(const struct tar_left_out *left_out, struct cella_err *err)
 {
         if (left_out->links > 0 && cli_stderr_ready())
                 fprintf(stderr,
@@ -430,7 +432,7 @@ static int cp(const struct cli_command *self, int argc, char **argv, struct cp_o
                 return r;
         if (!c.from.sandbox[0] == !c.to.sandbox[0]) {
                 err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
-                        "one of both must be in a sandbox (sbx_...:path), and only one");
+                        "exactly one of SRC and DST must be in a sandbox (sbx_...:path)");
                 return err_hint(err, "cella ls lists the sandboxes");
         }
         if ((r = client_new(o->socket, &client, err)) < 0)
@@ -438,7 +440,7 @@ static int cp(const struct cli_command *self, int argc, char **argv, struct cp_o
         c.client = client;
         c.options = o;
         r = c.to.sandbox[0] ? copy_in(&c, err) : copy_out(&c, err);
-        return r < 0 ? r : tell_left_out(&c.left_out, err);
+        return r < 0 ? r : report_left_out(&c.left_out, err);
 }
 
 static int cp_main(const struct cli_command *self, int argc, char **argv)

@@ -1,4 +1,4 @@
-/* cli/client/create.c -- `cella create`: a sandbox that stays. */
+/* cli/client/create.c -- `cella create`: creates a sandbox that stays. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,24 +38,6 @@ static const struct cli_option options[] = {
         API_JSON_OPTION(struct create_options),
 };
 
-static int put_metadata(struct json *j, const struct cli_list *list, struct cella_err *err)
-{
-        if (list->n > 0)
-                json_put_open(j, "metadata", '{');
-        for (size_t i = 0; i < list->n; i++) {
-                char name[128];
-                size_t len = strcspn(list->items[i], "=");
-                if (len == 0 || len >= sizeof name || !list->items[i][len])
-                        return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
-                                       "--metadata takes NAME=VALUE, not '%.60s'", list->items[i]);
-                snprintf(name, sizeof name, "%.*s", (int)len, list->items[i]);
-                json_put_string(j, name, list->items[i] + len + 1);
-        }
-        if (list->n > 0)
-                json_put_close(j, '}');
-        return 0;
-}
-
 static int put_body(struct api_body *body, const struct create_options *o, struct cella_err *err)
 {
         int r = api_body_begin(body, err);
@@ -74,15 +56,15 @@ static int put_body(struct api_body *body, const struct create_options *o, struc
         if (o->image)
                 json_put_string(&body->j, "image", o->image);
         api_network_put(&body->j, &o->network);
-        r = put_metadata(&body->j, &o->metadata, err);
+        r = api_metadata_put(&body->j, &o->metadata, err);
         if (r == 0)
                 r = api_mounts_put(&body->j, &o->mounts, err);
         api_limits_put(&body->j, "limits", &o->limits);
         return r < 0 ? r : api_body_end(body, err);
 }
 
-static int create(const struct cli_command *self, int argc, char **argv, struct create_options *o,
-                  struct cella_err *err)
+static int create_sandbox(const struct cli_command *self, int argc, char **argv, struct create_options *o,
+                          struct cella_err *err)
 {
         AUTO(client_free) struct client *client = NULL;
         AUTO(api_body_done) struct api_body body = {0};
@@ -112,7 +94,7 @@ static int create_main(const struct cli_command *self, int argc, char **argv)
 {
         static struct create_options o; /* large */
         struct cella_err err = {0};
-        int r = create(self, argc, argv, &o, &err);
+        int r = create_sandbox(self, argc, argv, &o, &err);
         return cli_finish(r, &err, o.json);
 }
 

@@ -1,4 +1,4 @@
-/* cli/client/doctor.c -- `cella doctor`: what this host can enforce, shown by doing it. */
+/* cli/client/doctor.c -- `cella doctor`: tests what this host can enforce, by using it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ static const struct {
         {"landlock", "the file rules, enforced a second time"},
 };
 
-static bool has(const char *const *words, size_t n, const char *word)
+static bool doctor_has(const char *const *words, size_t n, const char *word)
 {
         for (size_t i = 0; i < n; i++)
                 if (!strcmp(words[i], word))
@@ -61,11 +61,11 @@ static void print_host(void)
         printf("run as     %s\n", geteuid() == 0 ? "root" : "ordinary user");
         printf("cgroups    %s\n", cgroup_is_v2() ? "v2" : "v1 or hybrid");
         printf("landlock   version %d\n", sys_landlock_abi());
-        /* An overlay needs an attribute for that, which a user's tmpfs has since then. */
+        /* An overlay needs an extended attribute that tmpfs of ordinary users supports since this version. */
         if (geteuid() != 0 && sscanf(u.release, "%u.%u", &major, &minor) == 2 &&
             (major < 6 || (major == 6 && minor < 6)))
-                printf("images     their directories cannot be removed (EIO) by code of an ordinary user's "
-                       "sandbox before Linux 6.6\n");
+                printf("images     before Linux 6.6, code of an ordinary user cannot remove directories of "
+                       "an image (EIO)\n");
         putchar('\n');
 }
 
@@ -73,7 +73,7 @@ static void print_layers(const struct cella_isolation *isolation)
 {
         for (size_t i = 0; i < ARRAY_LEN(layers); i++)
                 printf("%-10s %-8s %s\n", layers[i].name,
-                       has(isolation->layers, isolation->n_layers, layers[i].name) ? "ok" : "MISSING",
+                       doctor_has(isolation->layers, isolation->n_layers, layers[i].name) ? "ok" : "MISSING",
                        layers[i].what);
         for (size_t i = 0; i < isolation->n_missing; i++)
                 if (!strncmp(isolation->missing[i], "limit:", 6))
@@ -102,7 +102,7 @@ static int run_one(const struct cella_options *o, const char *const *argv, struc
         return r;
 }
 
-/* Whether a sandbox can have a network at all: rules in its namespace, and a process that answers there. */
+/* Tests whether a sandbox can have a network: rules in its namespace, and the egress process. */
 static void print_egress(void)
 {
         const char *const nothing[] = {"/usr/bin/true", NULL};
@@ -110,20 +110,20 @@ static void print_egress(void)
         struct cella_options o;
         struct cella_result result;
         cella_options_default(&o);
-        o.network.tier = CELLA_STANDARD; /* and nothing is allowed */
+        o.network.tier = CELLA_STANDARD; /* nothing is allowed */
         int r = run_one(&o, nothing, NULL, &result, &err);
         bool works = r == 0 && result.network_known;
         if (r == 0)
                 cella_result_done(&result);
         if (works)
-                printf("%-10s %-8s network by name, for those that are allowed some\n", "egress", "ok");
+                printf("%-10s %-8s network access by host name, where it is allowed\n", "egress", "ok");
         else
                 printf("%-10s %-8s %s%s%s\n", "egress", "MISSING",
-                       r < 0 ? err.msg : "the process does not answer", r < 0 && err.hint[0] ? "; " : "",
-                       r < 0 ? err.hint : "");
+                       r < 0 ? err.msg : "the egress process does not answer",
+                       r < 0 && err.hint[0] ? "; " : "", r < 0 ? err.hint : "");
 }
 
-/* Whether there is a second engine. */
+/* Tests whether there is a second engine. */
 static void print_docker(void)
 {
         struct docker_opened found;
@@ -140,7 +140,7 @@ static void print_docker(void)
                 printf("%-19s version %d is the oldest that Cella supports\n", "", oldest);
 }
 
-/* Whether interpreters can be made ready ahead here: the daemon has tried. */
+/* Prints how many interpreters are ready: the daemon has tried to start them. */
 static void print_pools(const char *socket)
 {
         AUTO(client_free) struct client *client = NULL;
@@ -149,7 +149,7 @@ static void print_pools(const char *socket)
         struct url url;
         url_init(&url, "/v1/pools");
         if (client_new(socket, &client, &err) < 0 || api_call(client, "GET", &url, NULL, &answer, &err) < 0) {
-                printf("\npools      no daemon to ask (cella serve)\n");
+                printf("\npools      unknown: no daemon is running (cella serve)\n");
                 return;
         }
         json_t *pools = json_object_get(answer.root, "pools"), *p;
@@ -160,7 +160,7 @@ static void print_pools(const char *socket)
                 api_text(json_object_get(p, "available"), available, sizeof available);
                 api_text(json_object_get(p, "size"), size, sizeof size);
                 api_text(json_object_get(p, "problem"), problem, sizeof problem);
-                printf("%-10s %-8s %s of %s wait, each as: %s%s%s\n", foreign_json_get_text(p, "runtime"),
+                printf("%-10s %-8s %s of %s ready: %s%s%s\n", foreign_json_get_text(p, "runtime"),
                        problem[0] ? "SLOWER" : "ok", available, size, foreign_json_get_text(p, "waits"),
                        problem[0] ? "; no template: " : "", problem);
         }
@@ -182,11 +182,10 @@ static int find_attacks(char *directory, size_t size, struct cella_err *err)
                         return 0;
         }
         err_say(err, CELLA_NOT_FOUND, -ENOENT, "the attack programs are not installed");
-        return err_hint(err, "./dev install puts them in place");
+        return err_hint(err, "install them with ./dev install");
 }
 
-/* Becomes the program that tries them all, each in a sandbox of its own, and prints a line
- * for each. */
+/* Executes the program that tries all attacks, each in its own sandbox, and prints a line for each. */
 static int attack_all(struct cella_err *err)
 {
         char directory[600], program[640], attacks[640];

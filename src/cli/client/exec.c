@@ -1,5 +1,4 @@
-/* cli/client/exec.c -- `cella exec`: runs code in a sandbox of the daemon, as `cella run` does without one.
- */
+/* cli/client/exec.c -- `cella exec`: runs code in a sandbox of the daemon. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,7 +18,7 @@
 
 #define STDIN_MAX (16u * 1024 * 1024)
 #define EVENT_VALUES_MAX 1000000u
-#define REFUSED_REPORTED 8 /* of the network */
+#define REFUSED_REPORTED 8 /* refused connections */
 
 struct exec_options {
         const char *socket, *session, *agent, *scope, *workspace, *cwd;
@@ -28,19 +27,19 @@ struct exec_options {
         struct api_network network;
         struct cella_options limits;
         struct cella_command command;
-        const char *sandbox; /* NULL: which one is the daemon's choice */
+        const char *sandbox; /* NULL: the daemon chooses one */
         char *code, *input;  /* owned */
         size_t input_len;
 };
 
 static const struct cli_option options[] = {
-        {"session", "NAME", "in the sandbox of this session, without SBX",
+        {"session", "NAME", "use the sandbox of this session; leave out SBX",
          CLI_INTO(CLI_TEXT, struct exec_options, session)},
-        {"agent", "NAME", "in the sandbox of this agent, without SBX",
+        {"agent", "NAME", "use the sandbox of this agent; leave out SBX",
          CLI_INTO(CLI_TEXT, struct exec_options, agent)},
-        {"scope", "SCOPE", "execution, session, agent or shared, without SBX",
+        {"scope", "SCOPE", "execution, session, agent or shared; leave out SBX",
          CLI_INTO(CLI_TEXT, struct exec_options, scope)},
-        {"workspace", "none|ro|rw", "the agent's directory at /workspace, without SBX",
+        {"workspace", "none|ro|rw", "mount the agent's directory at /workspace; leave out SBX",
          CLI_INTO(CLI_TEXT, struct exec_options, workspace)},
         API_MOUNT_OPTION(struct exec_options),
         API_NETWORK_OPTIONS(struct exec_options),
@@ -48,9 +47,9 @@ static const struct cli_option options[] = {
         {"secret", "VARIABLE=NAME", "set a variable to the value of a secret",
          CLI_INTO(CLI_LIST, struct exec_options, secrets)},
         {"cwd", "DIR", "working directory (/workspace)", CLI_INTO(CLI_TEXT, struct exec_options, cwd)},
-        {"no-stdin", NULL, "do not pass standard input on",
+        {"no-stdin", NULL, "do not pass standard input to the code",
          CLI_INTO(CLI_FLAG, struct exec_options, no_stdin)},
-        {"detach", NULL, "do not wait: print the execution's id",
+        {"detach", NULL, "do not wait for the end: print the execution's id",
          CLI_INTO(CLI_FLAG, struct exec_options, detach)},
         {"background", NULL, "a process that stays in the sandbox: print its PID (cella ps, cella kill)",
          CLI_INTO(CLI_FLAG, struct exec_options, background)},
@@ -62,7 +61,7 @@ static const struct cli_option options[] = {
 
 /* ---- the request ---- */
 
-/* JSON has no way to say a byte: what is not text would arrive as something else. */
+/* JSON strings cannot contain arbitrary bytes, so the text must be valid UTF-8. */
 static int check_text(const char *what, const char *text, size_t len, struct cella_err *err)
 {
         for (size_t i = 0, n; i < len; i += n) {
@@ -156,7 +155,7 @@ static int put_body(struct api_body *body, const struct exec_options *o, struct 
         return api_body_end(body, err);
 }
 
-/* The daemon takes standard input as a field of the request: all of it, before. */
+/* Standard input is a field of the request, so all of it is read first. */
 static int read_input(struct exec_options *o, struct cella_err *err)
 {
         size_t size = 0;
@@ -177,8 +176,9 @@ static int read_input(struct exec_options *o, struct cella_err *err)
                         return 0;
                 o->input_len += (size_t)n;
                 if (o->input_len > STDIN_MAX) {
-                        err_say(err, CELLA_TOO_LARGE, -EFBIG, "standard input is over %uM", STDIN_MAX >> 20);
-                        return err_hint(err, "cella cp puts a file of any size into a sandbox");
+                        err_say(err, CELLA_TOO_LARGE, -EFBIG, "standard input has more than %u MiB",
+                                STDIN_MAX >> 20);
+                        return err_hint(err, "copy a larger file into the sandbox with cella cp");
                 }
         }
 }
@@ -186,11 +186,11 @@ static int read_input(struct exec_options *o, struct cella_err *err)
 /* ---- the answer ---- */
 
 struct stream {
-        int status;       /* of the exit event; -1: it has not come */
-        unsigned refused; /* by the network */
+        int status;       /* from the exit event; -1: not received */
+        unsigned refused; /* refused connections */
 };
 
-/* As of `cella run`: the code's own, or why it ended. */
+/* Returns the exit status as in `cella run`: that of the code, or the reason why it ended. */
 static int exit_status(json_t *result)
 {
         const char *status = foreign_json_get_text(result, "status");
@@ -205,8 +205,8 @@ static int exit_status(json_t *result)
         return has_code ? (int)code : EXIT_CELLA;
 }
 
-/* One line for a limit that ended the code: its output alone would not say. */
-static void tell_limit(json_t *result)
+/* Prints one line if a limit ended the code: the output of the code does not show that. */
+static void report_limit(json_t *result)
 {
         char status[32], hint[256];
         text_safe(status, sizeof status, foreign_json_get_text(result, "status"));
@@ -217,8 +217,8 @@ static void tell_limit(json_t *result)
         fprintf(stderr, "cella: %s%s%s\n", limited ? status : "hint: ", limited && hint[0] ? "; " : "", hint);
 }
 
-/* Where it was not let: its output alone need not say. */
-static void tell_violation(struct stream *s, json_t *violation)
+/* Prints a refused connection: the output of the code may not show it. */
+static void report_violation(struct stream *s, json_t *violation)
 {
         char kind[32], target[300], detail[160];
         text_safe(kind, sizeof kind, foreign_json_get_text(violation, "kind"));
@@ -228,7 +228,7 @@ static void tell_violation(struct stream *s, json_t *violation)
                 fprintf(stderr, "cella: refused: %s %s: %s\n", kind, target, detail);
 }
 
-/* buffer: as large as the text of the event. */
+/* buffer: at least as large as the text of the event. */
 static int write_output(int fd, json_t *event, char *buffer, size_t size, struct cella_err *err)
 {
         const json_t *bytes = json_object_get(event, "base64"), *text = json_object_get(event, "text");
@@ -239,7 +239,7 @@ static int write_output(int fd, json_t *event, char *buffer, size_t size, struct
                 data = buffer;
         }
         if (len < 0)
-                return err_say(err, CELLA_INTERNAL, -EPROTO, "the daemon sent output that cannot be read");
+                return err_say(err, CELLA_INTERNAL, -EPROTO, "cannot decode the output that the daemon sent");
         int r = sys_write_all(fd, data, (size_t)len);
         return r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot write the output") : 0;
 }
@@ -254,7 +254,8 @@ static int late_error(json_t *event, struct cella_err *err)
         return err_hint(err, "%s", hint);
 }
 
-static int on_event(void *userdata, const char *name, char *data, size_t len, struct cella_err *err)
+static int client_exec_on_event(void *userdata, const char *name, char *data, size_t len,
+                                struct cella_err *err)
 {
         struct stream *s = userdata;
         struct cella_err why = {0};
@@ -264,17 +265,17 @@ static int on_event(void *userdata, const char *name, char *data, size_t len, st
                 return 0;
         AUTO(json_decref) json_t *event = foreign_json_parse(data, len, EVENT_VALUES_MAX, 0, &why);
         if (!event)
-                return err_say(err, CELLA_INTERNAL, why.num, "the daemon sent an event that is %s", why.msg);
+                return err_say(err, CELLA_INTERNAL, why.num, "the daemon sent an invalid event: %s", why.msg);
         if (output)
                 return write_output(name[3] == 'o' ? STDOUT_FILENO : STDERR_FILENO, event, data, len, err);
         if (!strcmp(name, "error"))
                 return late_error(event, err);
         if (refused) {
-                tell_violation(s, event);
+                report_violation(s, event);
                 return 0;
         }
         s->status = exit_status(event);
-        tell_limit(event);
+        report_limit(event);
         return 0;
 }
 
@@ -285,20 +286,21 @@ static int stream_output(struct client *client, struct cella_err *err)
         char buffer[65536];
         ssize_t n = 0;
         int r = 0;
-        sse_init(&sse, on_event, &stream);
+        sse_init(&sse, client_exec_on_event, &stream);
         while (r == 0 && stream.status < 0 && (n = client_read(client, buffer, sizeof buffer, err)) > 0)
                 r = sse_feed(&sse, buffer, (size_t)n, err);
         sse_done(&sse);
         if (r == -EPIPE)
-                return 128 + SIGPIPE; /* nobody reads our output any more; to leave cancels it */
+                return 128 + SIGPIPE; /* the reader of our output is gone; closing the connection cancels the
+                                         execution */
         if (r < 0 || n < 0)
                 return r < 0 ? r : (int)n;
         return stream.status >= 0 ? stream.status
                                   : err_say(err, CELLA_ENGINE_UNAVAILABLE, -ECONNRESET,
-                                            "the daemon went away before the code ended");
+                                            "the connection to the daemon was closed before the code ended");
 }
 
-/* One that answers once, at the end or (detached) at once. */
+/* For requests with one answer: at the end, or (detached) at the start. */
 static int print_answer(struct client *client, const struct exec_options *o, struct cella_err *err)
 {
         AUTO(api_answer_done) struct api_answer answer = {0};
@@ -319,7 +321,7 @@ static int print_answer(struct client *client, const struct exec_options *o, str
 
 /* ---- the command ---- */
 
-/* [SBX | -] and what to run; options may stand on both sides of SBX. */
+/* Parses [SBX | -] and the code or command; options may come before and after SBX. */
 static int take_words(const struct cli_command *self, int argc, char **argv, struct exec_options *o,
                       struct cella_err *err)
 {
@@ -336,18 +338,18 @@ static int take_words(const struct cli_command *self, int argc, char **argv, str
                 at += more;
         } else if (!scoped) {
                 err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
-                        "say in which sandbox: sbx_..., or - for a fresh one%s%.40s%s",
-                        at < argc ? ", not '" : "", at < argc ? argv[at] : "", at < argc ? "'" : "");
+                        "name the sandbox: sbx_..., or - for a new one%s%.40s%s", at < argc ? ", not '" : "",
+                        at < argc ? argv[at] : "", at < argc ? "'" : "");
                 return err_hint(err, "cella exec --help");
         }
         if (o->sandbox && (o->session || o->agent || o->scope || o->workspace || o->mounts.n > 0))
-                return err_say(
-                        err, CELLA_INVALID_REQUEST, -EINVAL,
-                        "--session, --agent, --scope, --workspace and --mount choose a sandbox: leave out %s",
-                        o->sandbox);
+                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                               "--session, --agent, --scope, --workspace and --mount select the sandbox: "
+                               "leave out %s",
+                               o->sandbox);
         if (o->background && !o->sandbox)
                 return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
-                               "--background needs a sandbox to stay in");
+                               "--background needs the id of a sandbox, in which the process stays");
         o->command.stdin_fd = STDIN_FILENO;
         return words_take(&o->command, &o->code, "exec", argc - at, argv + at, err);
 }
@@ -363,7 +365,7 @@ static int exec(const struct cli_command *self, int argc, char **argv, struct ex
         int r = take_words(self, argc, argv, o, err);
         if (r < 0 || (r = client_new(o->socket, &client, err)) < 0)
                 return r;
-        cli_on_signal(NULL); /* leaving closes the connection, and that cancels it */
+        cli_on_signal(NULL); /* ending this process closes the connection, which cancels the execution */
         if ((r = read_input(o, err)) < 0 || (r = put_body(&body, o, err)) < 0)
                 return r;
         if (o->sandbox)
@@ -407,5 +409,6 @@ const struct cli_command cli_exec = {
         .options = options,
         .n_options = ARRAY_LEN(options),
         .takes_limits = true,
+        .takes_runtime = true,
         .main = exec_main,
 };

@@ -1,6 +1,6 @@
-/* cli/client/head.h -- the head of the daemon's answer, line by line as libcurl hands it on.
+/* cli/client/head.h -- parses the head of the daemon's answer, line by line as libcurl passes it.
  *
- * libcurl is lenient.  Whatever is ambiguous or not HTTP/1 is refused here. */
+ * libcurl is lenient.  This refuses everything that is ambiguous or not HTTP/1. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,12 +14,12 @@ struct head {
         char accept[64]; /* Sec-WebSocket-Accept */
         uint64_t length; /* HEAD_UNKNOWN: not given */
         bool chunked;
-        bool complete;    /* the final answer's head has come */
-        unsigned interim; /* answers of 1xx before it */
+        bool complete;    /* the head of the final answer is complete */
+        unsigned interim; /* interim answers (1xx) before it */
         size_t bytes;     /* of all lines so far, trailers included */
         const char *wrong;
 };
 
 void head_init(struct head *h);
-/* Takes one line with its end.  False: the answer is refused, and h->wrong says why. */
+/* Parses one line with its line end.  Returns false if the answer is refused; h->wrong is the reason. */
 bool head_line(struct head *h, const char *line, size_t len);

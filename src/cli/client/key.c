@@ -1,4 +1,4 @@
-/* cli/client/key.c -- `cella key`: who may use the daemon by TCP. */
+/* cli/client/key.c -- `cella key`: manages the API keys, which clients over TCP need. */
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -46,7 +46,8 @@ static int put_body(struct api_body *body, const struct key_options *o, const ch
         return api_body_end(body, err);
 }
 
-static int add(struct client *client, const struct key_options *o, const char *name, struct cella_err *err)
+static int client_key_add(struct client *client, const struct key_options *o, const char *name,
+                          struct cella_err *err)
 {
         AUTO(api_body_done) struct api_body body = {0};
         AUTO(api_answer_done) struct api_answer answer = {0};
@@ -66,7 +67,7 @@ static int add(struct client *client, const struct key_options *o, const char *n
         else
                 printf("%s\n", key);
         if (isatty(STDOUT_FILENO))
-                fprintf(stderr, "cella: keep it: it is never shown again\n");
+                fprintf(stderr, "cella: save this key: it is not shown again\n");
         return 0;
 }
 
@@ -106,7 +107,7 @@ static int key(const struct cli_command *self, int argc, char **argv, struct key
         if (r < 0)
                 return r;
         return verb == API_LIST   ? api_list(client, "/v1/keys", "keys", o->json, print_keys, err)
-               : verb == API_MAKE ? add(client, o, argv[2], err)
+               : verb == API_MAKE ? client_key_add(client, o, argv[2], err)
                                   : api_remove(client, "/v1/keys/", argv[2], err);
 }
 

@@ -1,4 +1,4 @@
-/* cli/client/logs.c -- `cella logs`: what ran. */
+/* cli/client/logs.c -- `cella logs`: lists and shows executions. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -39,19 +39,19 @@ static const struct cli_option options[] = {
         API_JSON_OPTION(struct logs_options),
 };
 
-/* ---- many ---- */
+/* ---- the list ---- */
 
 static const char *const headings[] = {"ID",      "STARTED", "STATUS",  "EXIT",  "MS", "MODE",
                                        "RUNTIME", "SANDBOX", "SESSION", "AGENT", "KEY"};
 
-/* Where it ran.  HOST in capitals: code outside of a sandbox must be easy to see. */
+/* Returns where it ran.  HOST is in capitals, so that code outside of a sandbox is easy to see. */
 static const char *mode_of(json_t *e)
 {
         const char *mode = foreign_json_get_text(e, "mode");
         return mode && !strcmp(mode, "host") ? "HOST" : mode;
 }
 
-static void add_row(struct table *t, json_t *e)
+static void logs_add_row(struct table *t, json_t *e)
 {
         static const char *const rest[] = {"runtime", "sandbox", "session", "agent", "key"};
         char cell[256];
@@ -70,7 +70,7 @@ static void add_row(struct table *t, json_t *e)
                 table_add(t, foreign_json_get_text(e, rest[i]), 40);
 }
 
-/* Fixed columns: what comes later must stand under what was printed before. */
+/* The columns have fixed widths, because later rows must align with printed ones. */
 static void print_followed(json_t *e)
 {
         static const char *const names[] = {"id",      "started", "status",  "mode",
@@ -110,8 +110,8 @@ static int fetch(struct client *client, const struct logs_options *o, uint64_t l
         return api_call(client, "GET", &url, NULL, ret, err);
 }
 
-/* Page by page; as JSON, one object a line.  Newest first, as they come. */
-static int list(struct client *client, const struct logs_options *o, struct cella_err *err)
+/* Reads page by page, newest first.  With JSON, prints one object per line. */
+static int logs_list(struct client *client, const struct logs_options *o, struct cella_err *err)
 {
         struct table t;
         char cursor[256] = "";
@@ -128,11 +128,11 @@ static int list(struct client *client, const struct logs_options *o, struct cell
                 const char *next = foreign_json_get_text(page.root, "cursor");
                 const size_t n = json_array_size(all) < left ? json_array_size(all) : (size_t)left;
                 for (size_t i = 0; i < n && !o->json; i++)
-                        add_row(&t, json_array_get(all, i));
+                        logs_add_row(&t, json_array_get(all, i));
                 left -= n;
                 if (o->json)
                         api_print(&page);
-                /* A page without rows, or a cursor that stands still, would go on for ever. */
+                /* A page without rows, or the same cursor again, would never end. */
                 if (!next || !strcmp(next, cursor) || n == 0 || strlen(next) >= sizeof cursor)
                         break;
                 snprintf(cursor, sizeof cursor, "%s", next);
@@ -147,7 +147,7 @@ struct seen {
         size_t n;
 };
 
-/* Whether it is new; remembers it. */
+/* Returns whether the id is new, and stores it. */
 static bool is_new(struct seen *s, const char *id)
 {
         size_t kept = s->n < SEEN_MAX ? s->n : SEEN_MAX;
@@ -158,7 +158,7 @@ static bool is_new(struct seen *s, const char *id)
         return true;
 }
 
-/* Oldest first, and of the first look (which is newest first) so many as were asked for. */
+/* Prints new executions, the oldest first; at most max of them (the first page is limited). */
 static void show_new(struct seen *seen, json_t *all, size_t max, bool json)
 {
         json_t *rows[FOLLOW_PAGE], *e;
@@ -177,8 +177,8 @@ static void show_new(struct seen *seen, json_t *all, size_t max, bool json)
         fflush(stdout);
 }
 
-/* Looks once a second. */
-static int follow(struct client *client, const struct logs_options *o, struct cella_err *err)
+/* Asks once per second. */
+static int logs_follow(struct client *client, const struct logs_options *o, struct cella_err *err)
 {
         struct seen *seen = calloc(1, sizeof *seen);
         if (!seen)
@@ -198,7 +198,7 @@ static int follow(struct client *client, const struct logs_options *o, struct ce
         return r;
 }
 
-/* ---- one ---- */
+/* ---- one execution ---- */
 
 static bool is_block(const json_t *value)
 {
@@ -218,8 +218,8 @@ static void show_block(const char *name, const json_t *value)
                 putchar('\n');
 }
 
-/* Short members first, each on its line; then what has lines of its own. */
-static void show(json_t *execution)
+/* Prints short members first, each on one line; then those with several lines. */
+static void logs_show(json_t *execution)
 {
         char text[1024], safe_name[64], safe[1024];
         const char *name;
@@ -237,7 +237,8 @@ static void show(json_t *execution)
                         show_block(name, value);
 }
 
-static int one(struct client *client, const struct logs_options *o, const char *id, struct cella_err *err)
+static int logs_one(struct client *client, const struct logs_options *o, const char *id,
+                    struct cella_err *err)
 {
         AUTO(api_answer_done) struct api_answer answer = {0};
         struct url url;
@@ -247,7 +248,7 @@ static int one(struct client *client, const struct logs_options *o, const char *
         if (o->json || !json_is_object(answer.root))
                 api_print(&answer);
         else
-                show(answer.root);
+                logs_show(answer.root);
         return 0;
 }
 
@@ -267,13 +268,13 @@ static int verify(struct client *client, const struct logs_options *o, struct ce
         if (o->json)
                 api_print(&answer);
         else if (ok)
-                printf("ok: %s rows, the chain is whole\n", rows);
+                printf("ok: %s rows, the chain of hashes is intact\n", rows);
         else
                 printf("BROKEN at row %s of %s: %s\n", bad[0] ? bad : "?", rows, why);
         return ok ? 0 : 1;
 }
 
-/* "10m" becomes the time of ten minutes ago; what the daemon understands stays. */
+/* Replaces "10m" by the time ten minutes ago; a time is passed to the daemon unchanged. */
 static void resolve_since(struct logs_options *o)
 {
         uint64_t ago;
@@ -297,9 +298,9 @@ static int logs(const struct cli_command *self, int argc, char **argv, struct lo
         if ((r = client_new(o->socket, &client, err)) < 0)
                 return r;
         return o->verify   ? verify(client, o, err)
-               : o->follow ? follow(client, o, err)
-               : n == 1    ? one(client, o, argv[1], err)
-                           : list(client, o, err);
+               : o->follow ? logs_follow(client, o, err)
+               : n == 1    ? logs_one(client, o, argv[1], err)
+                           : logs_list(client, o, err);
 }
 
 static int logs_main(const struct cli_command *self, int argc, char **argv)

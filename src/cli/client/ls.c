@@ -1,4 +1,4 @@
-/* cli/client/ls.c -- `cella ls` and `cella rm`: the sandboxes that there are. */
+/* cli/client/ls.c -- `cella ls` and `cella rm`: lists and removes sandboxes. */
 #include <stdio.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ static const struct cli_option ls_table[] = {
         API_JSON_OPTION(struct ls_options),
 };
 
-/* When it goes: at its end, or after so much idleness. */
+/* Formats when the sandbox is removed: at a time, or after a time without use. */
 static void expiry(json_t *sandbox, int64_t now, char *out, size_t size)
 {
         int64_t at = api_time(foreign_json_get_text(sandbox, "expires")), idle;
@@ -37,7 +37,7 @@ static void expiry(json_t *sandbox, int64_t now, char *out, size_t size)
         }
 }
 
-static void add_row(struct table *t, json_t *sandbox, int64_t now)
+static void ls_add_row(struct table *t, json_t *sandbox, int64_t now)
 {
         char cell[512];
         int64_t created = api_time(foreign_json_get_text(sandbox, "created"));
@@ -71,7 +71,7 @@ static void print_sandboxes(json_t *list, bool quiet)
                 if (quiet)
                         table_add(&t, foreign_json_get_text(s, "id"), 40);
                 else
-                        add_row(&t, s, now);
+                        ls_add_row(&t, s, now);
         table_print(&t);
 }
 
@@ -129,7 +129,7 @@ struct rm_options {
 
 static const struct cli_option rm_table[] = {API_SOCKET_OPTION(struct rm_options)};
 
-static int remove_one(struct client *client, const char *id, struct cella_err *err)
+static int ls_remove_one(struct client *client, const char *id, struct cella_err *err)
 {
         AUTO(api_answer_done) struct api_answer answer = {0};
         struct url url;
@@ -137,7 +137,7 @@ static int remove_one(struct client *client, const char *id, struct cella_err *e
         return r < 0 ? r : api_call(client, "DELETE", &url, NULL, &answer, err);
 }
 
-/* Those that can be removed are, whatever is wrong with the others. */
+/* Removes every sandbox that can be removed, also if others fail. */
 static int rm(const struct cli_command *self, int argc, char **argv, struct rm_options *o,
               struct cella_err *err)
 {
@@ -149,7 +149,7 @@ static int rm(const struct cli_command *self, int argc, char **argv, struct rm_o
                 return r;
         for (int i = 1; i <= n; i++) {
                 struct cella_err one = {0};
-                r = remove_one(client, argv[i], &one);
+                r = ls_remove_one(client, argv[i], &one);
                 if (r < 0)
                         status = cli_finish(r, &one, false);
         }

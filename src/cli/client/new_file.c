@@ -8,7 +8,7 @@
 
 #include "sys/file.h"
 
-static struct new_file *volatile unfinished; /* the one that is being written */
+static struct new_file *volatile unfinished; /* the file that is being written */
 
 int new_file_check(int dir, const char *name)
 {
@@ -30,7 +30,7 @@ int new_file_begin(struct new_file *f, int dir, const char *name, unsigned mode)
         if (r < 0)
                 return r;
         snprintf(f->name, sizeof f->name, "%s", name);
-        unfinished = f; /* before the file exists, so that no signal finds it forgotten */
+        unfinished = f; /* set before the file exists, so that a signal never leaves it behind */
         f->fd = sys_openat(dir, f->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
         if (f->fd < 0)
                 unfinished = NULL;

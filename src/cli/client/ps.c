@@ -1,4 +1,4 @@
-/* cli/client/ps.c -- `cella ps` and `cella kill`: what runs in a sandbox. */
+/* cli/client/ps.c -- `cella ps` and `cella kill`: lists and ends processes and executions in a sandbox. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static const struct cli_option ps_table[] = {
         API_JSON_OPTION(struct ps_options),
 };
 
-static void add_row(struct table *t, json_t *p, int64_t now)
+static void ps_add_row(struct table *t, json_t *p, int64_t now)
 {
         char cell[512];
         int64_t started = api_time(foreign_json_get_text(p, "started"));
@@ -40,8 +40,8 @@ static void add_row(struct table *t, json_t *p, int64_t now)
         table_add(t, cell, 100);
 }
 
-/* What is in both lists (a background process is an execution too) is shown once. */
-static bool listed(json_t *list, const char *id)
+/* An entry of both lists (a background process is also an execution) is shown once. */
+static bool ps_listed(json_t *list, const char *id)
 {
         size_t i;
         json_t *p;
@@ -62,10 +62,10 @@ static void print_processes(json_t *processes, json_t *executions)
         json_t *p;
         table_init(&t, headings, ARRAY_LEN(headings));
         json_array_foreach (processes, i, p)
-                add_row(&t, p, now);
+                ps_add_row(&t, p, now);
         json_array_foreach (executions, i, p)
-                if (!listed(processes, foreign_json_get_text(p, "id")))
-                        add_row(&t, p, now);
+                if (!ps_listed(processes, foreign_json_get_text(p, "id")))
+                        ps_add_row(&t, p, now);
         table_print(&t);
 }
 

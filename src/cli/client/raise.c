@@ -1,4 +1,4 @@
-/* cli/client/raise.c -- `cella raise`: higher limits for an existing sandbox. */
+/* cli/client/raise.c -- `cella raise`: raises limits of an existing sandbox. */
 #include <errno.h>
 #include <stdio.h>
 

@@ -1,8 +1,8 @@
-/* cli/client/runtime.c -- `cella runtime ls`: which runtimes this machine and the images have, and in which
- * version.
+/* cli/client/runtime.c -- `cella runtime ls`: lists the runtimes of this machine and of the images, with
+ * versions.
  *
- * Which programs there are is seen from outside.  What version they are is asked inside, of each program
- * itself: it is as strange to us as any code. */
+ * The programs are found from outside.  Their versions are printed by the programs themselves, in a sandbox,
+ * because the programs are not trusted. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,10 +11,10 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/runtime.h"
 #include "cli/cli.h"
 #include "cli/client/api.h"
 #include "cli/text.h"
-#include "engine/runtime.h"
 #include "engine/runtime_look.h"
 #include "image/store/store.h"
 
@@ -31,15 +31,15 @@ static const struct cli_option table[] = {
         API_JSON_OPTION(struct runtime_options),
 };
 
-/* Where the rows go. */
+/* The destination of the rows. */
 struct listing {
         struct table table;
         struct json json;
         bool as_json;
 };
 
-static void add_row(struct listing *l, const char *image, const struct runtime_found *found,
-                    const char *version)
+static void client_runtime_add_row(struct listing *l, const char *image, const struct runtime_found *found,
+                                   const char *version)
 {
         static const char *const headings[] = {"IMAGE", "RUNTIME", "VERSION", "PROGRAM"};
         if (!l->as_json && l->table.n == 0)
@@ -62,8 +62,9 @@ static void add_row(struct listing *l, const char *image, const struct runtime_f
         json_put_close(&l->json, '}');
 }
 
-/* What it says of its version, on either stream; empty: nothing. */
-static void ask(struct cella_sandbox *sandbox, const struct runtime_found *found, char version[32])
+/* Returns the version that the program prints on either stream; empty: none. */
+static void client_runtime_ask(struct cella_sandbox *sandbox, const struct runtime_found *found,
+                               char version[32])
 {
         struct runtime runtime;
         struct cella_result result;
@@ -92,8 +93,8 @@ static int list_one(struct listing *l, const char *image, const char *shown,
         options.limits.timeout_ms = ASK_MS;
         int r = n > 0 ? cella_sandbox_new(&options, &sandbox, err) : 0;
         for (size_t i = 0; i < n && r == 0; i++) {
-                ask(sandbox, &found[i], version);
-                add_row(l, shown, &found[i], version);
+                client_runtime_ask(sandbox, &found[i], version);
+                client_runtime_add_row(l, shown, &found[i], version);
         }
         cella_sandbox_free(sandbox);
         return r;
@@ -138,7 +139,7 @@ static int list_images(struct listing *l, const char *store, struct cella_err *e
         return r < 0 ? r : failed;
 }
 
-static int list(struct listing *l, const char *name, struct cella_err *err)
+static int client_runtime_list(struct listing *l, const char *name, struct cella_err *err)
 {
         AUTO(image_free) struct image *image = NULL;
         char store[4096];
@@ -153,7 +154,7 @@ static int list(struct listing *l, const char *name, struct cella_err *err)
         return r < 0 ? r : list_images(l, store, err);
 }
 
-static int print(const struct runtime_options *o, struct cella_err *err)
+static int client_runtime_print(const struct runtime_options *o, struct cella_err *err)
 {
         struct listing l = {.as_json = o->json, .json = {.out = stdout}};
         if (o->json) {
@@ -164,7 +165,7 @@ static int print(const struct runtime_options *o, struct cella_err *err)
                         return err_set(err, CELLA_INTERNAL, -ENOMEM, "list");
                 json_put_open(&l.json, NULL, '{');
                 json_put_open(&l.json, "runtimes", '[');
-                int r = list(&l, o->image, err);
+                int r = client_runtime_list(&l, o->image, err);
                 json_put_close(&l.json, ']');
                 json_put_close(&l.json, '}');
                 fclose(l.json.out);
@@ -173,7 +174,7 @@ static int print(const struct runtime_options *o, struct cella_err *err)
                 free(text);
                 return r;
         }
-        int r = list(&l, o->image, err);
+        int r = client_runtime_list(&l, o->image, err);
         if (l.table.n > 0)
                 table_print(&l.table);
         return r;
@@ -185,8 +186,8 @@ static int runtime_main(const struct cli_command *self, int argc, char **argv)
         struct cella_err err = {0};
         int n = cli_parse_all(self, argc, argv, &o, NULL, &err);
         if (n >= 0 && (n != 1 || strcmp(argv[1], "ls") != 0))
-                n = err_say(&err, CELLA_INVALID_REQUEST, -EINVAL, "say: cella runtime ls");
-        return cli_finish(n < 0 ? n : print(&o, &err), &err, o.json);
+                n = err_say(&err, CELLA_INVALID_REQUEST, -EINVAL, "usage: cella runtime ls [OPTIONS]");
+        return cli_finish(n < 0 ? n : client_runtime_print(&o, &err), &err, o.json);
 }
 
 const struct cli_command cli_runtime = {

@@ -1,7 +1,7 @@
-/* cli/client/secret.c -- `cella secret`: values that executions get by name.
+/* cli/client/secret.c -- `cella secret`: manages values that executions get by name.
  *
- * What must stay true: a value is never a word of the command line, never on the screen, and in memory only
- * where it is locked, left out of core dumps, and wiped. */
+ * Invariants: a value is never a word of the command line and never on the screen; it is only in memory that
+ * is locked, excluded from core dumps, and wiped. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@
 
 #define PATH "/v1/secrets/"
 #define VALUE_MAX 65536
-#define NEWLINE_MAX 2 /* at the end of what is read, which is no part of the value */
+#define NEWLINE_MAX 2 /* line end after the input, which is not part of the value */
 #define CONTROL(c) ((c)&0x1f)
 
 struct secret_options {
@@ -38,7 +38,7 @@ struct value {
         char text[VALUE_MAX + NEWLINE_MAX + 1];
 };
 
-/* All that ever holds the value. */
+/* All memory that contains the value. */
 struct desk {
         struct value value, again;
         char body[sizeof "{\"value\":\"\"}" + (size_t)VALUE_MAX * 6]; /* each byte as \u0000 */
@@ -51,7 +51,7 @@ static struct desk *desk_new(void)
                 mmap(NULL, sizeof(struct desk), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (desk == MAP_FAILED)
                 return NULL;
-        mlock(desk, sizeof(struct desk)); /* where the limit allows it */
+        mlock(desk, sizeof(struct desk)); /* fails if the limit does not allow it */
         madvise(desk, sizeof(struct desk), MADV_DONTDUMP);
         return desk;
 }
@@ -66,7 +66,7 @@ static struct desk *desk_free(struct desk *desk)
 }
 DEFINE_AUTO(struct desk *, desk_free)
 
-/* ---- typing ---- */
+/* ---- input from a terminal ---- */
 
 static struct termios before;
 static volatile sig_atomic_t quiet;
@@ -79,7 +79,7 @@ static void speak(void)
         quiet = 0;
 }
 
-/* Without echo, and byte by byte: a whole line could have no more than 4095. */
+/* No echo, and byte by byte: a line of the terminal has at most 4095 bytes. */
 static int hush(struct cella_err *err)
 {
         struct termios t;
@@ -88,7 +88,7 @@ static int hush(struct cella_err *err)
         t = before;
         t.c_lflag &= ~(tcflag_t)(ECHO | ECHONL | ICANON | IEXTEN);
         t.c_lflag |= ISIG;
-        t.c_cc[VSUSP] = _POSIX_VDISABLE; /* stopped, it would leave the shell without echo */
+        t.c_cc[VSUSP] = _POSIX_VDISABLE; /* a stopped process would leave the shell without echo */
         t.c_cc[VMIN] = 1;
         t.c_cc[VTIME] = 0;
         cli_on_signal(speak);
@@ -106,7 +106,7 @@ static void erase(struct value *v)
                 continue;
 }
 
-/* 1: go on, 0: that was all, -errno. */
+/* Returns 1 to continue, 0 at the end, or -errno. */
 static int take_key(struct value *v, char c, struct cella_err *err)
 {
         unsigned char key = (unsigned char)c;
@@ -118,16 +118,15 @@ static int take_key(struct value *v, char c, struct cella_err *err)
                 v->len = 0;
         } else if (key < ' ' || v->len == VALUE_MAX) {
                 err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
-                        key < ' ' ? "what was typed has a control character in it"
-                                  : "what was typed is too long");
-                return err_hint(err, "from a file: cella secret set NAME < FILE");
+                        key < ' ' ? "the input contains a control character" : "the input is too long");
+                return err_hint(err, "read it from a file: cella secret set NAME < FILE");
         } else {
                 v->text[v->len++] = c;
         }
         return 1;
 }
 
-static int ask(const char *prompt, const char *name, struct value *v, struct cella_err *err)
+static int secret_ask(const char *prompt, const char *name, struct value *v, struct cella_err *err)
 {
         int r = 1;
         fprintf(stderr, "%s %s: ", prompt, name);
@@ -135,7 +134,7 @@ static int ask(const char *prompt, const char *name, struct value *v, struct cel
                 char c;
                 ssize_t n = sys_read(STDIN_FILENO, &c, 1);
                 r = n == 1  ? take_key(v, c, err)
-                    : n < 0 ? err_set(err, CELLA_INTERNAL, (int)n, "cannot read it")
+                    : n < 0 ? err_set(err, CELLA_INTERNAL, (int)n, "cannot read the value")
                             : 0;
                 explicit_bzero(&c, 1);
         }
@@ -148,19 +147,19 @@ static int read_typed(struct desk *desk, const char *name, struct cella_err *err
         int r = hush(err);
         if (r < 0)
                 return r;
-        r = ask("value of", name, &desk->value, err);
+        r = secret_ask("value of", name, &desk->value, err);
         if (r == 0 && desk->value.len > 0)
-                r = ask("again, value of", name, &desk->again, err);
+                r = secret_ask("again, value of", name, &desk->again, err);
         speak();
         if (r == 0 && (desk->value.len != desk->again.len ||
                        memcmp(desk->value.text, desk->again.text, desk->value.len) != 0)) {
-                err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "the two differ; nothing was set");
-                return err_hint(err, "a value of several lines: cella secret set NAME < FILE");
+                err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "the two values differ; nothing was set");
+                return err_hint(err, "for a value of several lines: cella secret set NAME < FILE");
         }
         return r;
 }
 
-/* ---- or from a file or pipe ---- */
+/* ---- input from a file or pipe ---- */
 
 static int read_piped(struct value *v, struct cella_err *err)
 {
@@ -181,7 +180,7 @@ static int read_piped(struct value *v, struct cella_err *err)
 
 /* ---- the request ---- */
 
-static int put_value(struct desk *desk, size_t *ret_len, struct cella_err *err)
+static int secret_put_value(struct desk *desk, size_t *ret_len, struct cella_err *err)
 {
         static const char digits[] = "0123456789abcdef";
         const struct value *v = &desk->value;
@@ -211,7 +210,7 @@ static int put_value(struct desk *desk, size_t *ret_len, struct cella_err *err)
         return 0;
 }
 
-static int check_name(const char *name, struct cella_err *err)
+static int secret_check_name(const char *name, struct cella_err *err)
 {
         if (secret_name_valid(name, strlen(name)))
                 return 0;
@@ -219,17 +218,18 @@ static int check_name(const char *name, struct cella_err *err)
         return err_hint(err, "a name is %s", SECRET_NAME_RULE);
 }
 
-static int set(struct client *client, const struct secret_options *o, const char *name, struct cella_err *err)
+static int secret_set(struct client *client, const struct secret_options *o, const char *name,
+                      struct cella_err *err)
 {
         AUTO(desk_free) struct desk *desk = NULL;
         AUTO(api_answer_done) struct api_answer answer = {0};
         struct api_body body = {0};
         struct url url;
-        int r = check_name(name, err);
+        int r = secret_check_name(name, err);
         if (r < 0)
                 return r;
         if (!(desk = desk_new()))
-                return err_set(err, CELLA_INTERNAL, -ENOMEM, "memory for the value");
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "cannot read the value");
         r = isatty(STDIN_FILENO) ? read_typed(desk, name, err) : read_piped(&desk->value, err);
         if (r < 0)
                 return r;
@@ -238,7 +238,7 @@ static int set(struct client *client, const struct secret_options *o, const char
         if (desk->value.len > VALUE_MAX)
                 return err_say(err, CELLA_INVALID_REQUEST, -EFBIG, "a value has at most %d bytes", VALUE_MAX);
         body.text = desk->body;
-        if ((r = put_value(desk, &body.len, err)) < 0)
+        if ((r = secret_put_value(desk, &body.len, err)) < 0)
                 return r;
         url_init(&url, PATH);
         url_add_part(&url, name);
@@ -263,21 +263,21 @@ static void print_secrets(json_t *secrets)
         table_print(&t);
 }
 
-static int drop(struct client *client, const char *name, struct cella_err *err)
+static int secret_drop(struct client *client, const char *name, struct cella_err *err)
 {
-        int r = check_name(name, err);
+        int r = secret_check_name(name, err);
         return r < 0 ? r : api_remove(client, PATH, name, err);
 }
 
-/* Who wrote the value behind the name: others could see it there, but not any longer. */
+/* The user may have typed the value after the name: overwrite it, so that it no longer shows in the process
+ * list. */
 static int on_command_line(char **argv, int n, struct cella_err *err)
 {
         for (int i = 3; i <= n; i++)
                 explicit_bzero(argv[i], strlen(argv[i]));
-        err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "a value is not given on the command line");
-        return err_hint(err,
-                        "'cella secret set NAME' asks for it, or reads it from standard input; if that was a "
-                        "real one, it is in your shell's history now: change it");
+        err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "the value cannot be given on the command line");
+        return err_hint(err, "'cella secret set NAME' asks for the value or reads it from standard input; if "
+                             "this was a real value, it is now in the history of your shell: replace it");
 }
 
 static int secret(const struct cli_command *self, int argc, char **argv, struct secret_options *o,
@@ -292,8 +292,8 @@ static int secret(const struct cli_command *self, int argc, char **argv, struct 
         if (r < 0)
                 return r;
         return verb == API_LIST   ? api_list(client, "/v1/secrets", "secrets", o->json, print_secrets, err)
-               : verb == API_MAKE ? set(client, o, argv[2], err)
-                                  : drop(client, argv[2], err);
+               : verb == API_MAKE ? secret_set(client, o, argv[2], err)
+                                  : secret_drop(client, argv[2], err);
 }
 
 static int secret_main(const struct cli_command *self, int argc, char **argv)

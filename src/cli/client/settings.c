@@ -1,4 +1,5 @@
-/* cli/client/settings.c -- `cella settings`: the daemon's one document, whole or by dotted names. */
+/* cli/client/settings.c -- `cella settings`: reads and changes the settings, all or one by its dotted name.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +23,7 @@ static const struct cli_option options[] = {
         {"json", NULL, "print strings as JSON too", CLI_INTO(CLI_FLAG, struct settings_options, json)},
 };
 
-/* "limits.memory_bytes" in its parts; key is cut up. */
+/* Splits "limits.memory_bytes"; modifies key. */
 static int split(char *key, const char *parts[PARTS_MAX], struct cella_err *err)
 {
         int n = 0;
@@ -32,7 +33,7 @@ static int split(char *key, const char *parts[PARTS_MAX], struct cella_err *err)
                         *dot++ = '\0';
                 if (!*key || n == PARTS_MAX)
                         return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
-                                       "a setting's name is like mode or limits.memory_bytes");
+                                       "name a setting, such as mode or limits.memory_bytes");
                 parts[n++] = key;
         }
         return n;
@@ -55,8 +56,8 @@ static void hint_nearest(json_t *object, const char *typed, struct cella_err *er
                 err_hint(err, "cella settings get shows them all");
 }
 
-static int get(struct client *client, const struct settings_options *o, const char *key,
-               struct cella_err *err)
+static int client_settings_get(struct client *client, const struct settings_options *o, const char *key,
+                               struct cella_err *err)
 {
         AUTO(api_answer_done) struct api_answer answer = {0};
         char copy[256];
@@ -99,8 +100,9 @@ static bool ends_in(const char *name, const char *end)
         return a >= b && !strcmp(name + a - b, end);
 }
 
-/* "a.example,b.example" */
-static int put_list(struct json *j, const char *name, const char *value, struct cella_err *err)
+/* Writes "a.example,b.example" as an array. */
+static int client_settings_put_list(struct json *j, const char *name, const char *value,
+                                    struct cella_err *err)
 {
         char item[300];
         json_put_open(j, name, '[');
@@ -116,8 +118,10 @@ static int put_list(struct json *j, const char *name, const char *value, struct 
         return 0;
 }
 
-/* JSON as it is; a size or time with its unit, a list with commas, where the name says so; else a string. */
-static int put_value(struct json *j, const char *name, const char *value, struct cella_err *err)
+/* Writes JSON unchanged; a size or time with a unit, or a list with commas, if the name requires one;
+ * anything else as a string. */
+static int client_settings_put_value(struct json *j, const char *name, const char *value,
+                                     struct cella_err *err)
 {
         AUTO(json_decref) json_t *parsed = foreign_json_parse(value, strlen(value), 100000, 0, NULL);
         bool bytes = ends_in(name, "_bytes") || !strcmp(name, "bytes_per_execution"),
@@ -137,12 +141,13 @@ static int put_value(struct json *j, const char *name, const char *value, struct
                 return 0;
         }
         if (ends_in(name, "_domains") || !strcmp(name, "allowed_private"))
-                return put_list(j, name, value, err);
+                return client_settings_put_list(j, name, value, err);
         json_put_string(j, name, value);
         return 0;
 }
 
-static int set(struct client *client, const char *key, const char *value, struct cella_err *err)
+static int client_settings_set(struct client *client, const char *key, const char *value,
+                               struct cella_err *err)
 {
         AUTO(api_body_done) struct api_body body = {0};
         AUTO(api_answer_done) struct api_answer answer = {0};
@@ -157,7 +162,7 @@ static int set(struct client *client, const char *key, const char *value, struct
                 return r;
         for (int i = 0; i < n - 1; i++)
                 json_put_open(&body.j, parts[i], '{');
-        if ((r = put_value(&body.j, parts[n - 1], value, err)) < 0)
+        if ((r = client_settings_put_value(&body.j, parts[n - 1], value, err)) < 0)
                 return r;
         for (int i = 0; i < n - 1; i++)
                 json_put_close(&body.j, '}');
@@ -179,7 +184,8 @@ static int settings(const struct cli_command *self, int argc, char **argv, struc
                 return api_need_words(self, 0, 1, 1, err);
         if ((r = client_new(o->socket, &client, err)) < 0)
                 return r;
-        return sets ? set(client, argv[2], argv[3], err) : get(client, o, n == 2 ? argv[2] : NULL, err);
+        return sets ? client_settings_set(client, argv[2], argv[3], err)
+                    : client_settings_get(client, o, n == 2 ? argv[2] : NULL, err);
 }
 
 static int settings_main(const struct cli_command *self, int argc, char **argv)

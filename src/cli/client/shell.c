@@ -1,6 +1,6 @@
 /* cli/client/shell.c -- `cella shell`: a terminal in a sandbox, over a WebSocket.
  *
- * What must stay true: however this ends, the caller's terminal is as it was. */
+ * Invariant: the terminal of the caller is restored, however this ends. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -23,12 +23,12 @@
 #include "http/sha1.h"
 #include "sys/file.h"
 
-#define OUT_MAX 32768   /* unsent bytes to the daemon; no more is read from the keyboard meanwhile */
-#define ANSWERS_MAX 256 /* unsent messages (answers to pings); no more is read from the daemon meanwhile */
+#define OUT_MAX 32768   /* unsent bytes; above this, the keyboard is not read */
+#define ANSWERS_MAX 256 /* unsent messages (answers to pings); above this, the daemon is not read */
 #define TEXT_MAX 65536
 #define KEY_BYTES 16 /* of Sec-WebSocket-Key */
 #define IN_MAX 4096
-#define LAST_WORDS_US 2000000 /* from its close, or ours, to the end of the connection */
+#define LAST_WORDS_US 2000000 /* from the first close message to the end of the connection */
 
 struct shell_options {
         const char *socket;
@@ -38,23 +38,23 @@ static const struct cli_option options[] = {API_SOCKET_OPTION(struct shell_optio
 
 struct shell {
         struct client *client;
-        int fd; /* of its connection */
+        int fd; /* of the connection */
         wslay_event_context_ptr websocket;
         struct cella_err *err;
-        int failed;       /* -errno with *err set; 0: nothing has */
-        bool binary;      /* of the message that comes */
-        bool control;     /* the frame that comes is one */
+        int failed;       /* -errno with *err set; 0: no failure */
+        bool binary;      /* of the current message */
+        bool control;     /* the current frame is a control frame */
         bool ended;       /* the daemon has closed the connection */
         bool held;        /* reading waits until unsent messages are sent */
-        bool input_ended; /* standard input */
-        bool left;        /* by ~. */
-        int escape;       /* 0: in a line; 1: at its beginning; 2: after ~ there */
+        bool input_ended; /* end of standard input */
+        bool left;        /* the user typed ~. */
+        int escape;       /* 0: in a line; 1: at its beginning; 2: after ~ at its beginning */
         int exit_code;    /* -1: not known yet */
-        size_t text_len;  /* of the text message that comes */
+        size_t text_len;  /* of the current text message */
         char text[TEXT_MAX];
 };
 
-/* ---- our terminal ---- */
+/* ---- the terminal ---- */
 
 static struct termios before;
 static volatile sig_atomic_t is_raw;
@@ -77,7 +77,7 @@ static void make_raw(void)
         tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
 }
 
-/* Stopped from outside: the shell above gets a sane terminal, and we ours back afterwards. */
+/* SIGTSTP from outside: restores the terminal for the parent shell, and sets it again afterwards. */
 static void on_stop(int number)
 {
         int saved = errno;
@@ -87,7 +87,7 @@ static void on_stop(int number)
         raise(SIGSTOP);
         if (was_raw)
                 make_raw();
-        raise(SIGWINCH); /* it may have changed meanwhile */
+        raise(SIGWINCH); /* the size may have changed */
         errno = saved;
 }
 
@@ -100,7 +100,7 @@ static void take_terminal(void)
         cli_on_signal(cook);
         atexit(cook);
         sigaction(SIGTSTP, &stop, NULL);
-        signal(SIGTTOU, SIG_IGN); /* or setting it from the background would stop us */
+        signal(SIGTTOU, SIG_IGN); /* otherwise tcsetattr() in the background would stop this process */
         make_raw();
 }
 
@@ -127,7 +127,7 @@ static bool may_read(const struct shell *s)
         return !s->input_ended && wslay_event_get_queued_msg_length(s->websocket) < OUT_MAX;
 }
 
-static void tell_size(struct shell *s)
+static void report_size(struct shell *s)
 {
         char text[64];
         unsigned columns, rows;
@@ -136,7 +136,7 @@ static void tell_size(struct shell *s)
                       (size_t)snprintf(text, sizeof text, "{\"resize\": [%u, %u]}", columns, rows));
 }
 
-/* ---- what wslay calls ---- */
+/* ---- callbacks of wslay ---- */
 
 static ssize_t on_receive(wslay_event_context_ptr ctx, uint8_t *data, size_t size, int flags, void *userdata)
 {
@@ -162,17 +162,18 @@ static ssize_t on_send(wslay_event_context_ptr ctx, const uint8_t *data, size_t 
         if (n >= 0)
                 return n;
         if (errno == EPIPE || errno == ECONNRESET)
-                return (ssize_t)len; /* its last messages may still be there to read */
+                return (ssize_t)len; /* the last messages can still be read */
         if (errno == EAGAIN || errno == EINTR) {
                 wslay_event_set_error(ctx, WSLAY_ERR_WOULDBLOCK);
         } else {
-                s->failed = err_set(s->err, CELLA_ENGINE_UNAVAILABLE, -errno, "the terminal's connection");
+                s->failed = err_set(s->err, CELLA_ENGINE_UNAVAILABLE, -errno,
+                                    "the connection of the terminal failed");
                 wslay_event_set_error(ctx, WSLAY_ERR_CALLBACK_FAILURE);
         }
         return -1;
 }
 
-/* The mask protects proxies from their clients. */
+/* The mask protects proxies (RFC 6455, 10.3). */
 static int on_mask(wslay_event_context_ptr ctx, uint8_t *mask, size_t len, void *userdata)
 {
         (void)ctx;
@@ -205,7 +206,7 @@ static void on_payload(wslay_event_context_ptr ctx, const struct wslay_event_on_
                 if (r < 0)
                         err_set(s->err, CELLA_INTERNAL, r, "cannot write to standard output");
         } else if (len > sizeof s->text - s->text_len) {
-                r = err_say(s->err, CELLA_INTERNAL, -EPROTO, "the daemon sent a text that is too long");
+                r = err_say(s->err, CELLA_INTERNAL, -EPROTO, "the daemon sent a message that is too long");
         } else {
                 memcpy(s->text + s->text_len, chunk->data, len);
                 s->text_len += len;
@@ -215,8 +216,8 @@ static void on_payload(wslay_event_context_ptr ctx, const struct wslay_event_on_
                 wslay_event_shutdown_read(ctx);
 }
 
-static void on_message(wslay_event_context_ptr ctx, const struct wslay_event_on_msg_recv_arg *message,
-                       void *userdata)
+static void shell_on_message(wslay_event_context_ptr ctx, const struct wslay_event_on_msg_recv_arg *message,
+                             void *userdata)
 {
         struct shell *s = userdata;
         int64_t code;
@@ -228,8 +229,8 @@ static void on_message(wslay_event_context_ptr ctx, const struct wslay_event_on_
                 s->exit_code = (int)code;
 }
 
-/* Keys on their way; "~." at the beginning of a line leaves, as in ssh: where nothing answers any
- * more, Ctrl-C does not arrive either.  How many of them are to be sent. */
+/* Copies the keys to send and returns their number.  "~." at the beginning of a line disconnects, as in ssh:
+ * if the daemon does not answer, Ctrl-C has no effect. */
 static size_t filter_keys(struct shell *s, const char *keys, size_t n, char *out)
 {
         size_t k = 0;
@@ -255,12 +256,12 @@ static int read_keys(struct shell *s, struct cella_err *err)
         char keys[IN_MAX], out[IN_MAX * 2];
         ssize_t n = sys_read(STDIN_FILENO, keys, sizeof keys);
         if (n == -EIO)
-                n = 0; /* the terminal is gone */
+                n = 0; /* the terminal was closed */
         if (n < 0)
                 return n == -EAGAIN ? 0 : err_set(err, CELLA_INTERNAL, (int)n, "cannot read standard input");
         if (n == 0) {
                 s->input_ended = true;
-                keys[0] = 4; /* what a terminal calls the end of a file */
+                keys[0] = 4; /* Ctrl-D: end of file on a terminal */
                 queue(s, WSLAY_BINARY_FRAME, keys, 1);
                 return 0;
         }
@@ -272,12 +273,12 @@ static int read_keys(struct shell *s, struct cella_err *err)
 
 /* ---- the connection ---- */
 
-/* 1: it is at its end. */
-static int receive(struct shell *s)
+/* Returns 1 at the end of the connection. */
+static int shell_receive(struct shell *s)
 {
         bool bad = wslay_event_recv(s->websocket) < 0;
         if (bad && !s->failed)
-                s->failed = err_set(s->err, CELLA_INTERNAL, -ENOMEM, "the terminal's connection");
+                s->failed = err_set(s->err, CELLA_INTERNAL, -ENOMEM, "the connection of the terminal failed");
         return s->failed ? s->failed : s->ended;
 }
 
@@ -285,7 +286,7 @@ static int send_some(struct shell *s)
 {
         bool bad = wslay_event_send(s->websocket) < 0;
         if (bad && !s->failed)
-                s->failed = err_set(s->err, CELLA_INTERNAL, -ENOMEM, "the terminal's connection");
+                s->failed = err_set(s->err, CELLA_INTERNAL, -ENOMEM, "the connection of the terminal failed");
         return s->failed;
 }
 
@@ -293,7 +294,7 @@ static int go_on(struct shell *s, int resize_fd, struct cella_err *err)
 {
         struct signalfd_siginfo info;
         int64_t until = 0;
-        int r = receive(s); /* what came with the head of the answer */
+        int r = shell_receive(s); /* data that arrived with the head of the answer */
         while (r == 0) {
                 bool unsent = wslay_event_want_write(s->websocket);
                 bool reads = wslay_event_want_read(s->websocket);
@@ -314,13 +315,13 @@ static int go_on(struct shell *s, int resize_fd, struct cella_err *err)
                         continue;
                 }
                 if (fds[2].revents & POLLIN && sys_read(resize_fd, &info, sizeof info) > 0)
-                        tell_size(s);
+                        report_size(s);
                 if (fds[1].revents)
                         r = read_keys(s, err);
                 if (r == 0 && fds[0].revents & POLLOUT)
                         r = send_some(s);
                 if (r == 0 && (s->held || fds[0].revents & (POLLIN | POLLHUP | POLLERR)))
-                        r = receive(s);
+                        r = shell_receive(s);
         }
         return r;
 }
@@ -344,7 +345,7 @@ static int make_key(char ret[BASE64_LEN(KEY_BYTES) + 1])
         return 0;
 }
 
-/* Whether the daemon has answered to this key (RFC 6455, 4.1). */
+/* Whether this is the answer to the key (RFC 6455, 4.1). */
 static bool accepts(const char *key, const char *accept)
 {
         char joined[96], expected[BASE64_LEN(SHA1_BYTES) + 1] = "";
@@ -373,7 +374,7 @@ static int handshake(struct client *client, const char *sandbox, const char *com
         if (command)
                 url_add_query(&url, "command", command);
         if (make_key(key) < 0)
-                return err_say(err, CELLA_INTERNAL, -EIO, "no random numbers");
+                return err_say(err, CELLA_INTERNAL, -EIO, "cannot get random numbers");
         const struct client_request request = {.method = "GET", .url = &url, .accept = "*/*", .upgrade = key};
         if ((r = client_send(client, &request, err)) < 0 || (r = client_answer(client, &head, err)) < 0)
                 return r;
@@ -382,7 +383,7 @@ static int handshake(struct client *client, const char *sandbox, const char *com
         return 0;
 }
 
-/* Everything between the first byte and the last. */
+/* Runs the terminal from the first byte to the last. */
 static int converse(struct client *client, struct cella_err *err)
 {
         static const struct wslay_event_callbacks callbacks = {
@@ -391,7 +392,7 @@ static int converse(struct client *client, struct cella_err *err)
                 .genmask_callback = on_mask,
                 .on_frame_recv_start_callback = on_frame,
                 .on_frame_recv_chunk_callback = on_payload,
-                .on_msg_recv_callback = on_message,
+                .on_msg_recv_callback = shell_on_message,
         };
         static struct shell s; /* large */
         s.client = client;
@@ -401,7 +402,7 @@ static int converse(struct client *client, struct cella_err *err)
         s.exit_code = -1;
         if (wslay_event_context_client_init(&s.websocket, &callbacks, &s) < 0)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "shell");
-        wslay_event_config_set_no_buffering(s.websocket, 1); /* output is passed on as it comes */
+        wslay_event_config_set_no_buffering(s.websocket, 1); /* output is passed on without delay */
         wslay_event_config_set_max_recv_msg_length(s.websocket, INT64_MAX);
         int resize_fd = open_resize();
         take_terminal();
@@ -415,7 +416,7 @@ static int converse(struct client *client, struct cella_err *err)
                 fprintf(stderr, "cella: left\n");
         else if (s.exit_code < 0)
                 return err_say(err, CELLA_ENGINE_UNAVAILABLE, -ECONNRESET,
-                               "the connection ended before the shell did");
+                               "the connection was closed before the shell ended");
         return s.left ? 0 : s.exit_code;
 }
 
@@ -435,9 +436,9 @@ static int shell(const struct cli_command *self, int argc, char **argv, struct s
         if (at < argc && strcmp(argv[at], "--") != 0)
                 return api_need_words(self, 2, 1, 1, err);
         const char *command = at + 1 < argc ? argv[at + 1] : NULL;
-        if (at + 2 < argc) { /* the API has no way to say them */
-                err_say(err, CELLA_INVALID_REQUEST, -E2BIG, "the command of a terminal takes no arguments");
-                return err_hint(err, "cella exec runs one that has some");
+        if (at + 2 < argc) { /* the API has no field for arguments */
+                err_say(err, CELLA_INVALID_REQUEST, -E2BIG, "cella shell starts a command without arguments");
+                return err_hint(err, "use cella exec for a command with arguments");
         }
         if ((r = client_new(o->socket, &client, err)) < 0 ||
             (r = handshake(client, sandbox, command, err)) < 0)
@@ -455,8 +456,8 @@ static int shell_main(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_shell = {
         .name = "shell",
         .usage = "SBX [-- COMMAND]",
-        .text = "The exit status is that of the shell. Enter ~ . disconnects, even if the daemon does not "
-                "answer.",
+        .text = "The exit status is that of the shell. The keys Enter ~ . disconnect, even if the daemon "
+                "does not answer.",
         .options = options,
         .n_options = ARRAY_LEN(options),
         .main = shell_main,

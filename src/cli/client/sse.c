@@ -20,8 +20,9 @@ void sse_done(struct sse *s)
         *s = (struct sse){0};
 }
 
-/* Appends, with a NUL after it. */
-static int append(char **text, size_t *at, size_t *size, const char *bytes, size_t len, struct cella_err *err)
+/* Appends and adds a NUL. */
+static int client_sse_append(char **text, size_t *at, size_t *size, const char *bytes, size_t len,
+                             struct cella_err *err)
 {
         if (len > SSE_EVENT_MAX - *at)
                 return err_say(err, CELLA_TOO_LARGE, -EFBIG, "an event of more than %u bytes", SSE_EVENT_MAX);
@@ -52,8 +53,8 @@ static int dispatch(struct sse *s, struct cella_err *err)
         return r < 0 ? r : 0;
 }
 
-/* line has a NUL after it. */
-static int take_line(struct sse *s, struct cella_err *err)
+/* line ends with a NUL. */
+static int client_sse_take_line(struct sse *s, struct cella_err *err)
 {
         char *line = s->line, *end = line + s->line_len;
         if (!s->begun && s->line_len >= 3 && !memcmp(line, "\xef\xbb\xbf", 3))
@@ -70,13 +71,14 @@ static int take_line(struct sse *s, struct cella_err *err)
         if (!strcmp(line, "event")) {
                 snprintf(s->name, sizeof s->name, "%s", value);
         } else if (!strcmp(line, "data")) {
-                int r = s->has_data ? append(&s->data, &s->data_len, &s->data_size, "\n", 1, err) : 0;
+                int r = s->has_data ? client_sse_append(&s->data, &s->data_len, &s->data_size, "\n", 1, err)
+                                    : 0;
                 s->has_data = true;
                 return r < 0 ? r
-                             : append(&s->data, &s->data_len, &s->data_size, value, (size_t)(end - value),
-                                      err);
+                             : client_sse_append(&s->data, &s->data_len, &s->data_size, value,
+                                                 (size_t)(end - value), err);
         }
-        return 0; /* comments, ids, and what is not known */
+        return 0; /* comments, ids and unknown fields */
 }
 
 /* Lines end in LF, CR or both. */
@@ -94,10 +96,10 @@ int sse_feed(struct sse *s, const char *bytes, size_t len, struct cella_err *err
                 size_t n = 0;
                 while (n < len && bytes[n] != '\n' && bytes[n] != '\r')
                         n++;
-                r = append(&s->line, &s->line_len, &s->line_size, bytes, n, err);
+                r = client_sse_append(&s->line, &s->line_len, &s->line_size, bytes, n, err);
                 if (r == 0 && n < len) {
                         s->after_cr = bytes[n] == '\r';
-                        r = take_line(s, err);
+                        r = client_sse_take_line(s, err);
                         s->line_len = 0;
                         n++;
                 }

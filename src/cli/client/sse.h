@@ -1,16 +1,16 @@
-/* cli/client/sse.h -- reads a stream of events (text/event-stream), as it comes in pieces. */
+/* cli/client/sse.h -- parses a stream of events (text/event-stream) piece by piece. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "cella.h"
 
-#define SSE_EVENT_MAX (16u * 1024 * 1024) /* of the data of one event; output comes in far smaller ones */
+#define SSE_EVENT_MAX (16u * 1024 * 1024) /* data of one event; events of output are much smaller */
 #define SSE_NAME_MAX 32
 
 struct sse {
-        /* name is "message" where the stream gave none; data (NUL after it) may be changed, and is gone
-         * after the call.  Something negative ends the reading. */
+        /* name is "message" if the stream gives none.  data ends with a NUL, may be modified, and is valid
+         * during the call.  A negative return value ends the parsing. */
         int (*on_event)(void *userdata, const char *name, char *data, size_t len, struct cella_err *err);
         void *userdata;
 
@@ -24,5 +24,6 @@ void sse_init(struct sse *s, int (*on_event)(void *, const char *, char *, size_
               void *userdata);
 void sse_done(struct sse *s);
 
-/* 0, what on_event returned, or -EFBIG.  An event that was not ended by an empty line never comes. */
+/* Returns 0, the negative value of on_event, or -EFBIG.  An event without an empty line at its end is not
+ * delivered. */
 int sse_feed(struct sse *s, const char *bytes, size_t len, struct cella_err *err);

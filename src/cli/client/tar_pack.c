@@ -36,7 +36,7 @@ uint32_t tar_checksum(const struct tar_header *h)
         return sum;
 }
 
-static int put(struct pack *p, const void *data, size_t len)
+static int tar_pack_put(struct pack *p, const void *data, size_t len)
 {
         return p->sink(p->userdata, data, len, p->err);
 }
@@ -45,10 +45,10 @@ static int pad(struct pack *p, uint64_t len)
 {
         static const char zeros[TAR_BLOCK];
         size_t rest = (size_t)(len % TAR_BLOCK);
-        return rest ? put(p, zeros, TAR_BLOCK - rest) : 0;
+        return rest ? tar_pack_put(p, zeros, TAR_BLOCK - rest) : 0;
 }
 
-/* What fits into the field without its NUL; the caller made sure that it does. */
+/* Writes a field without a NUL; the caller has checked that the text fits. */
 static void field(char *out, size_t size, const char *text)
 {
         memcpy(out, text, strnlen(text, size));
@@ -72,10 +72,10 @@ static int put_header(struct pack *p, const char *name, const char *link, char t
         snprintf(number, sizeof number, "%06o", tar_checksum(&h));
         memcpy(h.checksum, number, 7);
         h.checksum[7] = ' ';
-        return put(p, &h, sizeof h);
+        return tar_pack_put(p, &h, sizeof h);
 }
 
-/* "LENGTH key=value\n", whose length counts its own digits. */
+/* Writes "LENGTH key=value\n"; LENGTH includes its own digits. */
 static size_t pax_record(char *out, size_t room, const char *key, const char *value)
 {
         size_t base = strlen(key) + strlen(value) + 3, len = base + 1;
@@ -86,7 +86,7 @@ static size_t pax_record(char *out, size_t room, const char *key, const char *va
         return (size_t)snprintf(out, room, "%zu %s=%s\n", len, key, value);
 }
 
-/* The header of the entry at p->path; what does not fit into it goes into a pax header before. */
+/* Writes the header of the entry at p->path; values that do not fit are in a pax header before it. */
 static int put_entry(struct pack *p, const struct stat *st, char type, uint64_t size)
 {
         char pax[2 * PATH_MAX + 128], number[24];
@@ -101,14 +101,14 @@ static int put_entry(struct pack *p, const struct stat *st, char type, uint64_t 
                 n += pax_record(pax + n, sizeof pax - n, "size", number);
         }
         int r = 0;
-        if (n > 0 && ((r = put_header(p, "pax", "", 'x', n, 0644, 0)) < 0 || (r = put(p, pax, n)) < 0 ||
-                      (r = pad(p, n)) < 0))
+        if (n > 0 && ((r = put_header(p, "pax", "", 'x', n, 0644, 0)) < 0 ||
+                      (r = tar_pack_put(p, pax, n)) < 0 || (r = pad(p, n)) < 0))
                 return r;
         return put_header(p, p->path, link, type, size, (unsigned)st->st_mode, (int64_t)st->st_mtime);
 }
 
-/* Exactly as many bytes as the header says, whatever happens to the file meanwhile. */
-static int put_file(struct pack *p, int fd, const struct stat *st)
+/* Writes exactly the number of bytes in the header, also if the file changes. */
+static int tar_pack_put_file(struct pack *p, int fd, const struct stat *st)
 {
         uint64_t left = (uint64_t)st->st_size;
         int r = put_entry(p, st, '0', left);
@@ -118,11 +118,11 @@ static int put_file(struct pack *p, int fd, const struct stat *st)
                 if (n < 0)
                         return err_set(p->err, CELLA_INVALID_REQUEST, (int)n, "cannot read '%.150s'",
                                        p->path);
-                if (n == 0) { /* it has become shorter */
+                if (n == 0) { /* the file became shorter */
                         memset(p->buffer, 0, want);
                         n = (ssize_t)want;
                 }
-                r = put(p, p->buffer, (size_t)n);
+                r = tar_pack_put(p, p->buffer, (size_t)n);
                 left -= (uint64_t)n;
         }
         return r < 0 ? r : pad(p, (uint64_t)st->st_size);
@@ -153,7 +153,7 @@ static int put_one(struct pack *p, int dir, const char *name)
         if (fstat(fd, &st) < 0)
                 return err_set(p->err, CELLA_INTERNAL, -errno, "'%.150s'", p->path);
         if (S_ISREG(st.st_mode))
-                return put_file(p, fd, &st);
+                return tar_pack_put_file(p, fd, &st);
         if (!S_ISDIR(st.st_mode)) {
                 ++*p->skipped;
                 return 0;
@@ -213,7 +213,7 @@ int tar_pack(int dir, int (*sink)(void *, const char *, size_t, struct cella_err
         *skipped = 0;
         int r = put_directory(p, dir);
         if (r == 0)
-                r = put(p, end, sizeof end);
+                r = tar_pack_put(p, end, sizeof end);
         free(p);
         return r;
 }

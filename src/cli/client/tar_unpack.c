@@ -1,4 +1,4 @@
-/* cli/client/tar_unpack.c -- see tar.h for what must stay true here. */
+/* cli/client/tar_unpack.c -- see tar.h for the invariants. */
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -13,11 +13,11 @@
 #include "cli/client/tar.h"
 #include "sys/file.h"
 
-#define METAS_MAX 8 /* headers about one entry */
+#define METAS_MAX 8 /* headers that describe one entry */
 
 enum state {
         HEADER, /* collecting a block */
-        META,   /* a pax header, or a long name of GNU's */
+        META,   /* a pax header or a long name of GNU tar */
         CONTENT,
         SKIP,
         PADDING,
@@ -28,20 +28,20 @@ struct tar_unpack {
         int dir;
         enum state state;
         char meta_type;
-        uint64_t left;    /* of what the state takes */
-        uint64_t padding; /* after it */
+        uint64_t left;    /* remaining bytes of the current state */
+        uint64_t padding; /* padding after it */
         size_t have;      /* of block, or of meta */
-        bool zero_block;  /* the one before was all zeros */
-        unsigned metas;   /* headers about the next entry so far */
+        bool zero_block;  /* the previous block was all zeros */
+        unsigned metas;   /* headers so far that describe the next entry */
         struct tar_unpack_options options;
-        uint64_t bytes, entries; /* so far; see options */
+        uint64_t bytes, entries; /* totals; see options */
         struct tar_left_out left_out;
 
-        bool has_path, has_link, has_size; /* by a header before */
+        bool has_path, has_link, has_size; /* set by a previous header */
         uint64_t size;
         char path[PATH_MAX], link[PATH_MAX];
 
-        struct new_file file; /* that is being written */
+        struct new_file file; /* the file that is being written */
         struct timespec mtime;
         union {
                 struct tar_header header;
@@ -52,13 +52,13 @@ struct tar_unpack {
 
 static int wrong(struct cella_err *err, const char *what)
 {
-        return err_say(err, CELLA_INTERNAL, -EPROTO, "the archive is broken: %s", what);
+        return err_say(err, CELLA_INTERNAL, -EPROTO, "the archive is invalid: %s", what);
 }
 
-/* Names come from the archive: err_say() keeps them from doing harm on a terminal. */
-static int refuse(struct cella_err *err, const char *name, const char *why)
+/* Names come from the archive; err_say() makes them safe for a terminal. */
+static int tar_unpack_refuse(struct cella_err *err, const char *name, const char *why)
 {
-        return err_say(err, CELLA_INTERNAL, -EPERM, "the archive has '%.100s', %s: not unpacked any further",
+        return err_say(err, CELLA_INTERNAL, -EPERM, "the archive has '%.100s', %s: unpacking was stopped",
                        name, why);
 }
 
@@ -84,8 +84,8 @@ struct tar_unpack *tar_unpack_free(struct tar_unpack *u)
         return NULL;
 }
 
-/* Octal digits with blanks around them, or base 256 with the first bit set. */
-static int number(const char *field, size_t size, uint64_t *ret)
+/* Reads octal digits with blanks around them, or base 256 if the first bit is set. */
+static int tar_unpack_number(const char *field, size_t size, uint64_t *ret)
 {
         const unsigned char *p = (const unsigned char *)field, *end = p + size;
         uint64_t value = 0;
@@ -121,7 +121,7 @@ static int count_entry(struct tar_unpack *u, struct cella_err *err)
                 return 0;
         err_say(err, CELLA_TOO_LARGE, -EFBIG, "the copy has more than %llu files, directories and links",
                 (unsigned long long)u->options.entries_max);
-        return err_hint(err, "what came before was copied; --max-entries allows more");
+        return err_hint(err, "the entries before it were copied; raise the limit with --max-entries");
 }
 
 static int count_bytes(struct tar_unpack *u, uint64_t size, struct cella_err *err)
@@ -132,20 +132,21 @@ static int count_bytes(struct tar_unpack *u, uint64_t size, struct cella_err *er
         }
         err_say(err, CELLA_TOO_LARGE, -EFBIG, "the copy has more than %llu bytes",
                 (unsigned long long)u->options.bytes_max);
-        return err_hint(err, "what came before was copied; --max-bytes allows more");
+        return err_hint(err, "the entries before it were copied; raise the limit with --max-bytes");
 }
 
-/* ---- places ---- */
+/* ---- paths ---- */
 
-/* Opens the directory that holds the last part of path, making those that are missing; *ret_leaf
- * is that part, "" for the directory unpacked into itself.  path is cut up. */
-static int open_parent(struct tar_unpack *u, char *path, const char **ret_leaf, struct cella_err *err)
+/* Opens the parent directory of path and creates missing directories.  *ret_leaf is the last part; "" for the
+ * directory itself.  Modifies path. */
+static int tar_unpack_open_parent(struct tar_unpack *u, char *path, const char **ret_leaf,
+                                  struct cella_err *err)
 {
         char whole[PATH_MAX];
         unsigned depth = 0;
         snprintf(whole, sizeof whole, "%s", path);
         if (path[0] == '/')
-                return refuse(err, whole, "an absolute name");
+                return tar_unpack_refuse(err, whole, "an absolute name");
         int dir = sys_openat(u->dir, ".", O_PATH | O_DIRECTORY, 0);
         const char *leaf = "";
         for (char *part = path, *next; dir >= 0 && part; part = next) {
@@ -156,9 +157,9 @@ static int open_parent(struct tar_unpack *u, char *path, const char **ret_leaf, 
                         continue;
                 if (!strcmp(part, "..") || strlen(part) > NAME_MAX || ++depth > TAR_DEPTH_MAX) {
                         sys_close(dir);
-                        return refuse(err, whole,
-                                      strcmp(part, "..") ? "a name that is too long"
-                                                         : "a name that leads up");
+                        return tar_unpack_refuse(err, whole,
+                                                 strcmp(part, "..") ? "a name that is too long"
+                                                                    : "a name with '..'");
                 }
                 if (*leaf) {
                         int r = sys_mkdirat(dir, leaf, 0755);
@@ -175,7 +176,7 @@ static int open_parent(struct tar_unpack *u, char *path, const char **ret_leaf, 
                 leaf = part;
         }
         if (dir == -ELOOP || dir == -ENOTDIR)
-                return refuse(err, whole, "a name that leads through a link or file");
+                return tar_unpack_refuse(err, whole, "a name below a link or file");
         if (dir < 0)
                 return err_set(err, CELLA_INTERNAL, dir, "cannot make '%.150s'", whole);
         *ret_leaf = leaf;
@@ -185,28 +186,28 @@ static int open_parent(struct tar_unpack *u, char *path, const char **ret_leaf, 
 static int cannot_replace(struct cella_err *err, int r, const char *leaf)
 {
         if (r == -EISDIR)
-                return err_say(err, CELLA_INTERNAL, r,
-                               "'%.150s' is a directory here, and none in the archive", leaf);
+                return err_say(err, CELLA_INTERNAL, r, "'%.150s' is a directory here, but not in the archive",
+                               leaf);
         if (r == -EEXIST)
                 return err_say(err, CELLA_INTERNAL, r,
                                "'%.150s' is a device, FIFO or socket here: not replaced", leaf);
         return err_set(err, CELLA_INTERNAL, r, "cannot write '%.150s'", leaf);
 }
 
-static int make_directory(struct tar_unpack *u, unsigned mode, struct cella_err *err)
+static int tar_unpack_make_directory(struct tar_unpack *u, unsigned mode, struct cella_err *err)
 {
         const char *leaf;
         struct stat st;
-        AUTO(sys_close) int dir = open_parent(u, u->path, &leaf, err);
+        AUTO(sys_close) int dir = tar_unpack_open_parent(u, u->path, &leaf, err);
         if (dir < 0)
                 return dir;
         if (!*leaf)
                 return 0;
-        int r = sys_mkdirat(dir, leaf, mode | 0700); /* or we could not put anything into it */
+        int r = sys_mkdirat(dir, leaf, mode | 0700); /* otherwise nothing could be created in it */
         if (r == -EEXIST && fstatat(dir, leaf, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode))
                 return 0;
         if (r == -EEXIST)
-                return refuse(err, leaf, "a directory where there is a link or file");
+                return tar_unpack_refuse(err, leaf, "a directory, but it is a link or file here");
         return r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot make '%.150s'", leaf) : 0;
 }
 
@@ -242,7 +243,7 @@ static int make_link(struct tar_unpack *u, struct cella_err *err)
 {
         const char *leaf;
         bool leads_out = tar_link_leads_out(u->path, u->link);
-        AUTO(sys_close) int dir = open_parent(u, u->path, &leaf, err);
+        AUTO(sys_close) int dir = tar_unpack_open_parent(u, u->path, &leaf, err);
         if (dir < 0)
                 return dir;
         if (!*leaf || !u->link[0])
@@ -262,7 +263,7 @@ static int make_link(struct tar_unpack *u, struct cella_err *err)
 static int make_file(struct tar_unpack *u, unsigned mode, struct cella_err *err)
 {
         const char *leaf;
-        int dir = open_parent(u, u->path, &leaf, err);
+        int dir = tar_unpack_open_parent(u, u->path, &leaf, err);
         if (dir < 0)
                 return dir;
         if (!*leaf) {
@@ -277,7 +278,7 @@ static int end_file(struct tar_unpack *u, struct cella_err *err)
 {
         const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, u->mtime};
         if (u->mtime.tv_sec > 0)
-                futimens(u->file.fd, times); /* a file system without such times is no reason to fail */
+                futimens(u->file.fd, times); /* not all file systems can store such times */
         int r = new_file_commit(&u->file);
         if (r < 0)
                 cannot_replace(err, r, u->file.name);
@@ -310,7 +311,7 @@ static int take_record(struct tar_unpack *u, const char *key, size_t key_len, co
                 u->size = 0;
                 for (size_t i = 0; i < len; i++) {
                         if (value[i] < '0' || value[i] > '9' || u->size > INT64_MAX / 16)
-                                return wrong(err, "a size that is no number");
+                                return wrong(err, "a size that is not a number");
                         u->size = u->size * 10 + (uint64_t)(value[i] - '0');
                 }
                 u->has_size = len > 0;
@@ -318,7 +319,7 @@ static int take_record(struct tar_unpack *u, const char *key, size_t key_len, co
         return r;
 }
 
-/* Records "LENGTH key=value\n", the length being that of the whole record. */
+/* Parses records "LENGTH key=value\n"; LENGTH is that of the whole record. */
 static int take_pax(struct tar_unpack *u, const char *text, size_t len, struct cella_err *err)
 {
         while (len > 0) {
@@ -370,7 +371,7 @@ static void name_from_header(struct tar_unpack *u)
                 snprintf(u->link, sizeof u->link, "%.100s", h->link);
 }
 
-/* An entry of its own: not one that tells about the next. */
+/* Begins an entry that does not describe the next one. */
 static int begin_entry(struct tar_unpack *u, uint64_t size, unsigned mode, struct cella_err *err)
 {
         int r = count_entry(u, err);
@@ -384,8 +385,8 @@ static int begin_entry(struct tar_unpack *u, uint64_t size, unsigned mode, struc
         case '0':
         case '7': {
                 size_t len = strlen(u->path);
-                if (len > 0 && u->path[len - 1] == '/') { /* a directory, of before there were types */
-                        r = make_directory(u, mode, err);
+                if (len > 0 && u->path[len - 1] == '/') { /* a directory in the old format, without types */
+                        r = tar_unpack_make_directory(u, mode, err);
                         break;
                 }
                 r = make_file(u, mode, err);
@@ -393,7 +394,7 @@ static int begin_entry(struct tar_unpack *u, uint64_t size, unsigned mode, struc
                 break;
         }
         case '5':
-                r = make_directory(u, mode, err);
+                r = tar_unpack_make_directory(u, mode, err);
                 break;
         case '2':
                 r = make_link(u, err);
@@ -415,7 +416,7 @@ static bool is_zero(const char *block)
         return true;
 }
 
-static int take_header(struct tar_unpack *u, struct cella_err *err)
+static int tar_unpack_take_header(struct tar_unpack *u, struct cella_err *err)
 {
         const struct tar_header *h = &u->block.header;
         uint64_t size = 0, sum = 0, mode = 0, mtime = 0;
@@ -427,12 +428,13 @@ static int take_header(struct tar_unpack *u, struct cella_err *err)
                 return 0;
         }
         u->zero_block = false;
-        if (number(h->checksum, sizeof h->checksum, &sum) < 0 || sum != tar_checksum(h))
-                return wrong(err, "a header whose sum is wrong");
-        if (number(h->size, sizeof h->size, &size) < 0 || number(h->mode, sizeof h->mode, &mode) < 0)
-                return wrong(err, "a header whose numbers are wrong");
+        if (tar_unpack_number(h->checksum, sizeof h->checksum, &sum) < 0 || sum != tar_checksum(h))
+                return wrong(err, "a header with an invalid checksum");
+        if (tar_unpack_number(h->size, sizeof h->size, &size) < 0 ||
+            tar_unpack_number(h->mode, sizeof h->mode, &mode) < 0)
+                return wrong(err, "a header with invalid numbers");
         u->mtime = (struct timespec){0};
-        if (number(h->mtime, sizeof h->mtime, &mtime) == 0 && mtime < UINT64_C(1) << 34)
+        if (tar_unpack_number(h->mtime, sizeof h->mtime, &mtime) == 0 && mtime < UINT64_C(1) << 34)
                 u->mtime.tv_sec = (time_t)mtime;
         int r = 0;
         if (h->type == 'x' || h->type == 'g' || h->type == 'L' || h->type == 'K') {
@@ -453,13 +455,13 @@ static int take_header(struct tar_unpack *u, struct cella_err *err)
         return r;
 }
 
-/* All that the state takes is there: what comes next? */
-static int advance(struct tar_unpack *u, struct cella_err *err)
+/* The current state is complete: changes to the next one. */
+static int tar_unpack_advance(struct tar_unpack *u, struct cella_err *err)
 {
         int r = 0;
         switch (u->state) {
         case HEADER:
-                return take_header(u, err);
+                return tar_unpack_take_header(u, err);
         case META:
                 r = end_meta(u, err);
                 break;
@@ -484,7 +486,7 @@ int tar_unpack_feed(struct tar_unpack *u, const char *data, size_t len, struct c
 {
         while (u->state != END) {
                 if (u->left == 0) {
-                        int r = advance(u, err);
+                        int r = tar_unpack_advance(u, err);
                         if (r < 0)
                                 return r;
                         continue;
@@ -512,8 +514,8 @@ int tar_unpack_feed(struct tar_unpack *u, const char *data, size_t len, struct c
 int tar_unpack_end(struct tar_unpack *u, struct tar_left_out *ret, struct cella_err *err)
 {
         *ret = u->left_out;
-        /* Some writers leave out the blocks of zeros at the end. */
+        /* Some programs omit the blocks of zeros at the end. */
         if (u->state == END || (u->state == HEADER && u->have == 0))
                 return 0;
-        return wrong(err, "it ends in the middle");
+        return wrong(err, "it ends too early");
 }

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-static void put(struct url *u, const char *text, size_t len)
+static void url_put(struct url *u, const char *text, size_t len)
 {
         if (u->len + len >= sizeof u->text) {
                 u->too_long = true;
@@ -21,9 +21,9 @@ static void put_encoded(struct url *u, const char *text)
                 unsigned char c = (unsigned char)*text;
                 const char code[3] = {'%', hex[c >> 4], hex[c & 15]};
                 if (strchr(plain, c))
-                        put(u, text, 1);
+                        url_put(u, text, 1);
                 else
-                        put(u, code, sizeof code);
+                        url_put(u, code, sizeof code);
         }
 }
 
@@ -37,7 +37,7 @@ void url_init(struct url *u, const char *path)
 
 void url_add(struct url *u, const char *path)
 {
-        put(u, path, strlen(path));
+        url_put(u, path, strlen(path));
 }
 
 void url_add_part(struct url *u, const char *part)
@@ -47,9 +47,9 @@ void url_add_part(struct url *u, const char *part)
 
 void url_add_query(struct url *u, const char *name, const char *value)
 {
-        put(u, u->query ? "&" : "?", 1);
+        url_put(u, u->query ? "&" : "?", 1);
         u->query = true;
         put_encoded(u, name);
-        put(u, "=", 1);
+        url_put(u, "=", 1);
         put_encoded(u, value);
 }

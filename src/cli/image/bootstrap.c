@@ -64,7 +64,7 @@ static int open_pipes(struct bootstrap *b, int theirs[3])
         return r;
 }
 
-_Noreturn static void become(const struct debian *d, int out, int err)
+_Noreturn static void bootstrap_become(const struct debian *d, int out, int err)
 {
         sigset_t none;
         int null = open("/dev/null", O_RDONLY);
@@ -79,7 +79,7 @@ _Noreturn static void become(const struct debian *d, int out, int err)
         _exit(127);
 }
 
-static int start(struct bootstrap *b, const char *store, const char *name, struct cella_err *err)
+static int bootstrap_start(struct bootstrap *b, const char *store, const char *name, struct cella_err *err)
 {
         const struct imager_import what = {.name = name, .source = "bootstrap", .config = CONFIG};
         int theirs[3] = {-1, -1, -1}, r = open_pipes(b, theirs);
@@ -94,7 +94,7 @@ static int start(struct bootstrap *b, const char *store, const char *name, struc
         if (r == 0) {
                 b->pid = fork();
                 if (b->pid == 0)
-                        become(&b->debian, theirs[0], theirs[1]);
+                        bootstrap_become(&b->debian, theirs[0], theirs[1]);
                 if (b->pid < 0)
                         r = err_set(err, CELLA_INTERNAL, -errno, "cannot start mmdebstrap");
         }
@@ -105,36 +105,36 @@ static int start(struct bootstrap *b, const char *store, const char *name, struc
 
 /* ---- its output ---- */
 
-static void take_line(struct bootstrap *b)
+static void bootstrap_take_line(struct bootstrap *b)
 {
         char text[96], safe[sizeof b->line];
         int step;
         b->line[b->len] = '\0';
         b->len = 0;
         text_safe(safe, sizeof safe, b->line);
-        if ((step = debian_hear(&b->debian, safe)) > 0) {
+        if ((step = debian_receive(&b->debian, safe)) > 0) {
                 snprintf(text, sizeof text, "step %d of %d: %.60s", step, debian_steps(), debian_step(step));
                 progress_step(&b->progress, text);
         }
 }
 
-static void hear(struct bootstrap *b)
+static void bootstrap_receive(struct bootstrap *b)
 {
         char data[4096];
         ssize_t n;
         while ((n = read(b->err, data, sizeof data)) > 0)
                 for (ssize_t i = 0; i < n; i++)
                         if (data[i] == '\n' || data[i] == '\r' || b->len == sizeof b->line - 1)
-                                take_line(b);
+                                bootstrap_take_line(b);
                         else
                                 b->line[b->len++] = data[i];
         if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-                take_line(b);
+                bootstrap_take_line(b);
                 sys_close(TAKE_FD(b->err));
         }
 }
 
-static void move(struct bootstrap *b)
+static void bootstrap_move(struct bootstrap *b)
 {
         for (int i = 0; i < PIECES_AT_ONCE; i++) {
                 ssize_t n = splice(b->out, NULL, b->feed, NULL, PIECE, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
@@ -160,7 +160,7 @@ static void reap(struct bootstrap *b)
                 b->pid = 0;
 }
 
-static void stop(struct bootstrap *b)
+static void bootstrap_stop(struct bootstrap *b)
 {
         if (b->pid <= 0 || b->kill_us)
                 return;
@@ -175,10 +175,10 @@ static int one_round(struct bootstrap *b, struct cella_err *err)
         int r = image_link_round(&b->link, fds, ARRAY_LEN(fds), ROUND_MS, err);
         if (fds[0].revents && b->out >= 0) {
                 b->full = false;
-                move(b);
+                bootstrap_move(b);
         }
         if (fds[1].revents && b->err >= 0)
-                hear(b);
+                bootstrap_receive(b);
         reap(b);
         progress_event(&b->progress, NULL);
         return r;
@@ -198,12 +198,12 @@ static void kill_it(struct bootstrap *b)
 static void wait_for_it(struct bootstrap *b)
 {
         struct signalfd_siginfo info;
-        stop(b);
+        bootstrap_stop(b);
         while (b->pid > 0) {
                 struct pollfd fds[] = {{b->err, POLLIN, 0}, {b->link.signals, POLLIN, 0}};
                 poll(fds, ARRAY_LEN(fds), ROUND_MS);
                 if (b->err >= 0)
-                        hear(b);
+                        bootstrap_receive(b);
                 reap(b);
                 bool again = fds[1].revents && read(b->link.signals, &info, sizeof info) > 0;
                 if (b->pid > 0 && (again || clock_us() > b->kill_us))
@@ -216,14 +216,14 @@ static bool ended_well(const struct bootstrap *b)
         return b->pid == 0 && WIFEXITED(b->status) && WEXITSTATUS(b->status) == 0;
 }
 
-static int make(struct bootstrap *b, struct cella_err *err)
+static int bootstrap_make(struct bootstrap *b, struct cella_err *err)
 {
         int r = 0;
         bool judged = false;
         while (r == 0 && !b->link.ended) {
                 r = one_round(b, err);
                 if (b->link.interrupted)
-                        stop(b);
+                        bootstrap_stop(b);
                 if (b->pid != 0 || b->out >= 0 || judged)
                         continue;
                 judged = true;
@@ -234,14 +234,14 @@ static int make(struct bootstrap *b, struct cella_err *err)
         }
         wait_for_it(b);
         if (b->err >= 0)
-                hear(b);
+                bootstrap_receive(b);
         if (r == 0 && judged && !ended_well(b))
                 return debian_explain(&b->debian, b->status, err);
         return r < 0 ? r : image_link_verdict(&b->link, err);
 }
 
 /* Combines the recipe with the other options. */
-static int choose(const struct image_options *o, struct recipe *ret, struct cella_err *err)
+static int bootstrap_choose(const struct image_options *o, struct recipe *ret, struct cella_err *err)
 {
         const struct recipe *recipe = recipe_find(o->recipe ? o->recipe : RECIPE_STANDARD);
         if (!recipe) {
@@ -267,11 +267,12 @@ static int bootstrap(struct bootstrap *b, const struct image_options *o, const c
         char store[IMAGE_STORE_SIZE];
         struct recipe recipe;
         int r = image_check_name(name, err);
-        if (r < 0 || (r = choose(o, &recipe, err)) < 0 || (r = debian_init(&b->debian, &recipe, err)) < 0 ||
+        if (r < 0 || (r = bootstrap_choose(o, &recipe, err)) < 0 ||
+            (r = debian_init(&b->debian, &recipe, err)) < 0 ||
             (r = image_link_store(o->state, store, err)) < 0)
                 return r;
-        if ((r = start(b, store, name, err)) == 0)
-                r = make(b, err);
+        if ((r = bootstrap_start(b, store, name, err)) == 0)
+                r = bootstrap_make(b, err);
         progress_done(&b->progress, r == 0);
         return r < 0 ? r : image_print_made(&b->link, store, o->json, err);
 }
@@ -304,7 +305,7 @@ static const struct cli_option options[] = {
          CLI_INTO(CLI_TEXT, struct image_options, recipe)},
         {"debian", "SUITE", "bookworm, trixie, ... (bookworm)",
          CLI_INTO(CLI_TEXT, struct image_options, debian)},
-        {"packages", "A,B,C", "what is in it, besides a minimal system, instead of a recipe",
+        {"packages", "A,B,C", "packages in addition to a minimal system, instead of a recipe",
          CLI_INTO(CLI_TEXT, struct image_options, packages)},
         {"mirror", "URL", "where packages come from (" DEBIAN_MIRROR ")",
          CLI_INTO(CLI_TEXT, struct image_options, mirror)},

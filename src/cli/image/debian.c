@@ -79,7 +79,7 @@ static int check_mirror(const char *url, struct cella_err *err)
                        "--mirror takes a URL like " DEBIAN_MIRROR ", not '%.80s'", url);
 }
 
-static char *variable(const char *name)
+static char *debian_variable(const char *name)
 {
         extern char **environ;
         size_t len = strlen(name);
@@ -98,7 +98,7 @@ static void choose_environment(struct debian *d)
         d->env[n++] = "PATH=" PATH_STANDARD;
         d->env[n++] = "LC_ALL=C.UTF-8";
         for (size_t i = 0; i < ARRAY_LEN(taken); i++)
-                if ((d->env[n] = variable(taken[i])))
+                if ((d->env[n] = debian_variable(taken[i])))
                         n++;
         d->env[n] = NULL;
 }
@@ -189,7 +189,7 @@ static void take_word(const char *line, const char *before, char *ret, size_t si
         snprintf(ret, size, "%.*s", (int)strcspn(at, " '\""), at);
 }
 
-static bool says(const char *line, const char *const *texts)
+static bool debian_says(const char *line, const char *const *texts)
 {
         for (; *texts; texts++)
                 if (strstr(line, *texts))
@@ -197,7 +197,7 @@ static bool says(const char *line, const char *const *texts)
         return false;
 }
 
-int debian_hear(struct debian *d, const char *line)
+int debian_receive(struct debian *d, const char *line)
 {
         static const char *const unreachable[] = {"Could not resolve",      "Temporary failure resolving",
                                                   "Could not connect",      "Connection refused",
@@ -221,10 +221,10 @@ int debian_hear(struct debian *d, const char *line)
         take_word(line, "Unable to locate package", d->package, sizeof d->package);
         if (strstr(line, "has no installation candidate"))
                 take_word(line, "Package", d->package, sizeof d->package);
-        d->unreachable |= says(line, unreachable);
-        d->no_suite |= says(line, no_suite);
-        d->no_key |= says(line, no_key);
-        d->no_mode |= says(line, no_mode);
+        d->unreachable |= debian_says(line, unreachable);
+        d->no_suite |= debian_says(line, no_suite);
+        d->no_key |= debian_says(line, no_key);
+        d->no_mode |= debian_says(line, no_mode);
         if (!d->problem[0] && !strncmp(line, "E: ", 3))
                 snprintf(d->problem, sizeof d->problem, "%.180s", line + 3);
         return 0;

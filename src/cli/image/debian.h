@@ -23,7 +23,7 @@ int debian_init(struct debian *ret, const struct recipe *recipe, struct cella_er
 void debian_done(struct debian *debian);
 
 /* Parses a line of its standard error.  Returns the number of the step that begins with it, or 0. */
-int debian_hear(struct debian *debian, const char *line);
+int debian_receive(struct debian *debian, const char *line);
 int debian_steps(void);
 const char *debian_step(int step);
 

@@ -75,7 +75,7 @@ int image_print_made(const struct image_link *link, const char *store, bool json
 
 /* ---- ls ---- */
 
-static void add_row(struct table *t, const struct image *image, const char *name)
+static void image_command_add_row(struct table *t, const struct image *image, const char *name)
 {
         char text[40];
         table_add(t, name, 60);
@@ -97,9 +97,9 @@ static void print_table(struct image **list, size_t n)
         for (size_t i = 0; i < n; i++) {
                 list[i]->id[12] = '\0';
                 for (const char **name = list[i]->names; name && *name; name++)
-                        add_row(&t, list[i], image_name_short(*name));
+                        image_command_add_row(&t, list[i], image_name_short(*name));
                 if (!list[i]->names || !*list[i]->names)
-                        add_row(&t, list[i], NULL);
+                        image_command_add_row(&t, list[i], NULL);
         }
         table_print(&t);
 }
@@ -200,7 +200,7 @@ static void print_image(const struct image *image)
         print_lines("layers", image->layers);
 }
 
-static int inspect(const struct image_options *o, const char *name, struct cella_err *err)
+static int image_command_inspect(const struct image_options *o, const char *name, struct cella_err *err)
 {
         AUTO(image_free) struct image *image = NULL;
         char store[IMAGE_STORE_SIZE];
@@ -224,13 +224,13 @@ static int inspect_main(const struct cli_command *self, int argc, char **argv)
         struct cella_err err = {0};
         int r = cli_parse_all(self, argc, argv, &o, NULL, &err);
         if (r >= 0 && (r = image_need_words(self, r, 1, 1, &err)) == 0)
-                r = inspect(&o, argv[1], &err);
+                r = image_command_inspect(&o, argv[1], &err);
         return cli_finish(r, &err, o.json);
 }
 
 /* ---- rm, gc ---- */
 
-static int remove_one(struct image_link *link, const char *name, struct cella_err *err)
+static int image_command_remove_one(struct image_link *link, const char *name, struct cella_err *err)
 {
         char *line = NULL;
         size_t len = 0;
@@ -245,7 +245,7 @@ static int remove_all(struct image_link *link, const char *store, char **names, 
         struct cella_err one = {0};
         int r = image_link_open(store, link, err), worst = 0;
         for (int i = 0; i < n && r == 0; i++) {
-                int e = remove_one(link, names[i], &one);
+                int e = image_command_remove_one(link, names[i], &one);
                 if (e < 0 && worst < 0)
                         cli_fail(err, 0);
                 if (e < 0) {
@@ -271,7 +271,8 @@ static int rm_main(const struct cli_command *self, int argc, char **argv)
         return image_finish(r, &link, &err, false);
 }
 
-static int collect(struct image_link *link, const struct image_options *o, struct cella_err *err)
+static int image_command_collect(struct image_link *link, const struct image_options *o,
+                                 struct cella_err *err)
 {
         char store[IMAGE_STORE_SIZE], size[16];
         char *line = NULL;
@@ -300,7 +301,7 @@ static int gc_main(const struct cli_command *self, int argc, char **argv)
         struct cella_err err = {0};
         int r = cli_parse_all(self, argc, argv, &o, NULL, &err);
         if (r >= 0 && (r = image_need_words(self, r, 0, 0, &err)) == 0)
-                r = collect(&link, &o, &err);
+                r = image_command_collect(&link, &o, &err);
         return image_finish(r, &link, &err, o.json);
 }
 
@@ -343,7 +344,7 @@ static void print_verbs(void)
         printf("\ncella image VERB --help shows more.\n");
 }
 
-static int unknown(const char *word, struct cella_err *err)
+static int image_command_unknown(const char *word, struct cella_err *err)
 {
         const char *names[ARRAY_LEN(verbs)];
         for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
@@ -369,7 +370,7 @@ static int image_main(const struct cli_command *self, int argc, char **argv)
                 print_verbs();
                 return EXIT_USAGE;
         }
-        unknown(argv[1], &err);
+        image_command_unknown(argv[1], &err);
         return cli_fail(&err, EXIT_USAGE);
 }
 

@@ -39,7 +39,7 @@ int image_link_store(const char *state, char ret[IMAGE_STORE_SIZE], struct cella
 }
 
 /* If root starts it, it runs as the user of the server. */
-static int start(const char *store, struct image_link *l, struct cella_err *err)
+static int image_link_start(const char *store, struct image_link *l, struct cella_err *err)
 {
         struct server_user user;
         char program[PROGRAM_SIZE], state[IMAGE_STORE_SIZE];
@@ -71,7 +71,7 @@ int image_link_open(const char *store, struct image_link *ret, struct cella_err 
         l.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
         l.reader = calloc(1, sizeof *l.reader);
         int r = l.signals < 0 || !l.reader ? err_set(err, CELLA_INTERNAL, -ENOMEM, "images")
-                                           : start(store, &l, err);
+                                           : image_link_start(store, &l, err);
         if (r < 0) {
                 image_link_close(&l);
                 return r;
@@ -94,7 +94,7 @@ void image_link_close(struct image_link *l)
         sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
-static int gone(struct image_link *l, struct cella_err *err)
+static int image_link_gone(struct image_link *l, struct cella_err *err)
 {
         int status = 0;
         child_kill(&l->child);
@@ -117,7 +117,7 @@ int image_link_begin(struct image_link *l, int r, char *line, size_t len, int fd
         r = imager_send(l->socket, line, len, fd);
         explicit_bzero(line, len);
         free(line);
-        return r < 0 ? gone(l, err) : 0;
+        return r < 0 ? image_link_gone(l, err) : 0;
 }
 
 void image_link_cancel(struct image_link *l)
@@ -130,7 +130,7 @@ void image_link_cancel(struct image_link *l)
 }
 
 /* The first signal asks it to stop, the second ends the wait. */
-static void hear_signal(struct image_link *l)
+static void receive_signal(struct image_link *l)
 {
         struct signalfd_siginfo info;
         while (read(l->signals, &info, sizeof info) == (ssize_t)sizeof info) {
@@ -142,7 +142,7 @@ static void hear_signal(struct image_link *l)
         }
 }
 
-static int hear(struct image_link *l, struct cella_err *err)
+static int image_link_receive(struct image_link *l, struct cella_err *err)
 {
         struct imager_event e;
         char *line;
@@ -162,7 +162,7 @@ static int hear(struct image_link *l, struct cella_err *err)
                 }
         }
         if (r != -EPROTO)
-                return r == -EAGAIN ? 0 : gone(l, err);
+                return r == -EAGAIN ? 0 : image_link_gone(l, err);
         child_kill(&l->child);
         return err_say(err, CELLA_ENGINE_UNAVAILABLE, r, "cella-image sent an invalid message and was ended");
 }
@@ -178,8 +178,8 @@ int image_link_round(struct image_link *l, struct pollfd *more, unsigned n_more,
         for (unsigned i = 0; i < n_more && i < MORE_MAX; i++)
                 more[i].revents = fds[2 + i].revents;
         if (fds[1].revents)
-                hear_signal(l);
-        return fds[0].revents ? hear(l, err) : 0;
+                receive_signal(l);
+        return fds[0].revents ? image_link_receive(l, err) : 0;
 }
 
 int image_link_verdict(const struct image_link *l, struct cella_err *err)

@@ -43,7 +43,7 @@ static const char *short_name(const char *layer)
 
 /* ---- plain lines ---- */
 
-static void say(const struct progress_layer *l, const char *what)
+static void progress_say(const struct progress_layer *l, const char *what)
 {
         char size[16] = "";
         if (!cli_stderr_ready())
@@ -127,7 +127,7 @@ static void draw_layer(struct progress *p, const struct progress_layer *l, unsig
         put_line(p, line, width);
 }
 
-static void measure(struct progress *p, uint64_t bytes, int64_t now)
+static void progress_measure(struct progress *p, uint64_t bytes, int64_t now)
 {
         double seconds = (double)(now - p->rate_us) / 1e6;
         if (p->rate_us && now - p->rate_us < RATE_US)
@@ -150,7 +150,7 @@ static void draw_sum(struct progress *p, unsigned width, int64_t now)
                 downloaded += l->downloaded;
                 total += l->phase == IMAGER_DOWNLOAD && l->total > l->downloaded ? l->total : l->downloaded;
         }
-        measure(p, downloaded, now);
+        progress_measure(p, downloaded, now);
         progress_size(downloaded, done, sizeof done);
         progress_size(total, all, sizeof all);
         progress_size((uint64_t)p->rate, rate, sizeof rate);
@@ -191,7 +191,7 @@ static void draw(struct progress *p, bool now_at_once)
 
 /* ---- events ---- */
 
-static struct progress_layer *find(struct progress *p, const char *name)
+static struct progress_layer *progress_find(struct progress *p, const char *name)
 {
         for (unsigned i = 0; i < p->n; i++)
                 if (!strcmp(p->layers[i].name, name))
@@ -204,10 +204,10 @@ static struct progress_layer *find(struct progress *p, const char *name)
         return l;
 }
 
-static void take(struct progress *p, const struct imager_event *e)
+static void progress_take(struct progress *p, const struct imager_event *e)
 {
         unsigned known = p->n;
-        struct progress_layer *l = find(p, e->layer);
+        struct progress_layer *l = progress_find(p, e->layer);
         if (!l || (l->over && l->phase == e->phase))
                 return;
         bool begins = known != p->n || l->phase != e->phase;
@@ -220,16 +220,16 @@ static void take(struct progress *p, const struct imager_event *e)
         if (p->draws)
                 return;
         if (begins)
-                say(l, e->phase == IMAGER_UNPACK ? "unpacking" : "downloading");
+                progress_say(l, e->phase == IMAGER_UNPACK ? "unpacking" : "downloading");
         if (l->over)
-                say(l, phase_word(l));
+                progress_say(l, phase_word(l));
 }
 
 void progress_event(void *progress, const struct imager_event *e)
 {
         struct progress *p = progress;
         if (e)
-                take(p, e);
+                progress_take(p, e);
         if (p->draws && (p->n > 0 || p->step[0]))
                 draw(p, false);
 }
@@ -253,7 +253,7 @@ void progress_done(struct progress *p, bool good)
         for (unsigned i = 0; i < p->n && good && !p->draws; i++)
                 if (!p->layers[i].over) {
                         p->layers[i].over = true;
-                        say(&p->layers[i], phase_word(&p->layers[i]));
+                        progress_say(&p->layers[i], phase_word(&p->layers[i]));
                 }
         p->n = 0;
         p->step[0] = '\0';

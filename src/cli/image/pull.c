@@ -86,8 +86,8 @@ static int begin_pull(struct image_link *link, const struct image_options *o, co
         return image_link_begin(link, r, line, len, -1, err);
 }
 
-static int pull(struct image_link *link, struct progress *progress, const struct image_options *o,
-                const char *text, struct cella_err *err)
+static int image_command_pull(struct image_link *link, struct progress *progress,
+                              const struct image_options *o, const char *text, struct cella_err *err)
 {
         struct reference ref;
         char store[IMAGE_STORE_SIZE], name[REFERENCE_SIZE];
@@ -114,7 +114,7 @@ static int pull_main(const struct cli_command *self, int argc, char **argv)
         link.on_progress = progress_event;
         link.context = &progress;
         if (r >= 0 && (r = image_need_words(self, r, 1, 1, &err)) == 0)
-                r = pull(&link, &progress, &o, argv[1], &err);
+                r = image_command_pull(&link, &progress, &o, argv[1], &err);
         progress_done(&progress, r == 0);
         return image_finish(r, &link, &err, o.json);
 }
@@ -163,8 +163,9 @@ static int open_archive(const char *path, struct cella_err *err)
         return fd;
 }
 
-static int import(struct image_link *link, struct progress *progress, const struct image_options *o,
-                  const char *path, const char *name, struct cella_err *err)
+static int image_command_import(struct image_link *link, struct progress *progress,
+                                const struct image_options *o, const char *path, const char *name,
+                                struct cella_err *err)
 {
         const struct imager_import what = {.name = name, .source = "import"};
         char store[IMAGE_STORE_SIZE], *line = NULL;
@@ -193,7 +194,7 @@ static int import_main(const struct cli_command *self, int argc, char **argv)
         link.on_progress = progress_event;
         link.context = &progress;
         if (r >= 0 && (r = image_need_words(self, n, 1, 2, &err)) == 0)
-                r = import(&link, &progress, &o, argv[1], n > 1 ? argv[2] : NULL, &err);
+                r = image_command_import(&link, &progress, &o, argv[1], n > 1 ? argv[2] : NULL, &err);
         progress_done(&progress, r == 0);
         return image_finish(r, &link, &err, o.json);
 }

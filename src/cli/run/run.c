@@ -14,8 +14,8 @@
 #include "cli/cli.h"
 #include "cli/run/words.h"
 #include "egress/policy/policy.h"
+#include "engine/hint.h"
 #include "engine/result.h"
-#include "engine/runtime.h"
 #include "image/store/store.h"
 #include "sys/file.h"
 
@@ -280,7 +280,7 @@ static void tell_refused(const struct cella_violation *v)
         fprintf(stderr, "cella: refused: %s %s: %s\n", v->kind, v->target, v->detail);
 }
 
-static void tell_network(const struct cella_result *r)
+static void report_network(const struct cella_result *r)
 {
         const struct cella_network_usage *n = &r->network;
         if (r->network_known)
@@ -294,24 +294,24 @@ static void tell_network(const struct cella_result *r)
                 tell_refused(&r->violations[i]);
 }
 
-static void tell(const struct cella_result *r, const struct cella_isolation *isolation)
+static void cli_run_report(const struct cella_result *r, const struct cella_isolation *isolation)
 {
         fprintf(stderr, "cella: %s in %s: %s, exit code %d, %.1f ms, CPU %.1f ms, memory %llu KiB\n", r->id,
                 r->sandbox, cella_status_name(r->status), r->exit_code, (double)r->duration_us / 1000,
                 (double)r->cpu_us / 1000, (unsigned long long)r->memory_peak_bytes / 1024);
-        fprintf(stderr, "cella: walls:");
+        fprintf(stderr, "cella: isolation:");
         for (size_t i = 0; i < isolation->n_layers; i++)
                 fprintf(stderr, " %s", isolation->layers[i]);
         for (size_t i = 0; i < isolation->n_missing; i++)
                 fprintf(stderr, "%s %s", i ? "" : "; missing:", isolation->missing[i]);
         fputc('\n', stderr);
-        tell_network(r);
+        report_network(r);
         if (r->hint[0])
                 fprintf(stderr, "cella: hint: %s\n", r->hint);
 }
 
 /* Prints what the output of the code does not show: the limit that ended it, and refused connections. */
-static void tell_why(const struct cella_result *r)
+static void report_why(const struct cella_result *r)
 {
         size_t reported = 0;
         for (size_t i = 0; i < r->n_violations && reported < REFUSED_REPORTED; i++)
@@ -335,7 +335,7 @@ static void print_json(const struct cella_result *result, const char *runtime,
         putchar('\n');
 }
 
-static int execute(struct run_options *o, struct cella_err *err)
+static int cli_run_execute(struct run_options *o, struct cella_err *err)
 {
         static const int streams[2] = {STDOUT_FILENO, STDERR_FILENO};
         struct cella_sandbox *sandbox = NULL;
@@ -362,16 +362,16 @@ static int execute(struct run_options *o, struct cella_err *err)
         if (o->json)
                 print_json(&result, o->command.runtime, &isolation);
         else if (o->verbose && cli_stderr_ready())
-                tell(&result, &isolation);
+                cli_run_report(&result, &isolation);
         else if (cli_stderr_ready())
-                tell_why(&result);
+                report_why(&result);
         cella_result_done(&result);
         return status;
 }
 
 /* Implements `cella run`; sets *err if it returns -errno. */
-static int run(const struct cli_command *self, int argc, char **argv, struct run_options *o,
-               struct cella_err *err)
+static int cli_run_code(const struct cli_command *self, int argc, char **argv, struct run_options *o,
+                        struct cella_err *err)
 {
         struct cella_limits standard;
         cella_options_default(&o->options);
@@ -393,7 +393,7 @@ static int run(const struct cli_command *self, int argc, char **argv, struct run
         if (r < 0)
                 return r;
         o->understood = true;
-        return execute(o, err);
+        return cli_run_execute(o, err);
 }
 
 static bool runs_in_image(const struct run_options *o)
@@ -405,7 +405,7 @@ static int run_main(const struct cli_command *self, int argc, char **argv)
 {
         static struct run_options o; /* large */
         struct cella_err err = {0};
-        int r = run(self, argc, argv, &o, &err);
+        int r = cli_run_code(self, argc, argv, &o, &err);
         for (size_t i = 0; i < o.n_copies; i++)
                 free(o.copies[i]);
         free(o.code);
@@ -414,7 +414,7 @@ static int run_main(const struct cli_command *self, int argc, char **argv)
         if (err.kind == CELLA_RUNTIME_NOT_FOUND) {
                 char store[4096];
                 bool known = image_store_path(NULL, store, sizeof store, NULL) == 0;
-                runtime_hint(known ? store : NULL, o.command.runtime, !runs_in_image(&o), &err);
+                hint_of_runtime(known ? store : NULL, o.command.runtime, !runs_in_image(&o), &err);
         }
         if (o.json)
                 cli_print_error(&err);
@@ -432,5 +432,6 @@ const struct cli_command cli_run = {
         .options = options,
         .n_options = ARRAY_LEN(options),
         .takes_limits = true,
+        .takes_runtime = true,
         .main = run_main,
 };

@@ -33,7 +33,7 @@ static int read_code(const char *path, char **ret, size_t *ret_len, struct cella
                 len += (size_t)n;
                 if (len > CODE_MAX) {
                         free(code);
-                        return err_say(err, CELLA_TOO_LARGE, -EFBIG, "'%.120s' is over 4M", path);
+                        return err_say(err, CELLA_TOO_LARGE, -EFBIG, "'%.120s' has more than 4 MiB", path);
                 }
         }
         *ret = code;

@@ -51,7 +51,7 @@ static void on_answer(void *context, const struct message *message, const char *
                 context_run_answered(run);
 }
 
-static void ask(struct context_run *run, uint32_t type, const void *data, size_t len)
+static void context_ask(struct context_run *run, uint32_t type, const void *data, size_t len)
 {
         struct channel *channel = run->context->task.sandbox->channel;
         if (channel_send(channel, type, run->ask_tag, NULL, 0, data, len, NULL, 0) == 0)
@@ -74,9 +74,9 @@ bool context_run_ask(struct context_run *run)
         if (!run->ask_tag)
                 return false;
         if (attempts && run->error)
-                ask(run, INIT_ATTEMPTS, NULL, 0);
+                context_ask(run, INIT_ATTEMPTS, NULL, 0);
         if (run->request.list_files)
-                ask(run, INIT_LIST, &list, sizeof list);
+                context_ask(run, INIT_LIST, &list, sizeof list);
         if (run->asked == 0) {
                 context_run_ask_no_more(run);
                 return false;

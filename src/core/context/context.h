@@ -157,7 +157,7 @@ struct context *context_find(const struct core_sandbox *sandbox, const char *id)
 json_t *context_to_json(const struct context *context);
 
 /* Runs code in the context.  Takes the contents of *request, also on failure, which is logged.  Does not scan
- * the code: call exec_request_scan_first() before.  No callback is made during this call. */
+ * the code: admission_begin() does that before.  No callback is made during this call. */
 int context_run_new(struct context *context, const struct caller *caller, struct exec_request *request,
                     bool streamed, const struct context_run_events *events, void *who,
                     struct context_run **ret, struct cella_err *err);

@@ -15,7 +15,7 @@
 #include "core/pool/pool.h"
 #include "core/request/request.h"
 #include "engine/command.h"
-#include "engine/runtime.h"
+#include "engine/hint.h"
 #include "snapshot/programs.h"
 #include "snapshot/release.h"
 
@@ -89,7 +89,7 @@ static void unref(struct driver *d)
         free(d);
 }
 
-static void on_closed(uv_handle_t *handle)
+static void driver_on_closed(uv_handle_t *handle)
 {
         unref(handle->data);
 }
@@ -99,21 +99,21 @@ static void close_end(struct end *end)
         if (end->fd < 0)
                 return;
         /* Both at once: libuv stops watching by number, and a closed number can be reused. */
-        uv_close((uv_handle_t *)&end->poll, on_closed);
+        uv_close((uv_handle_t *)&end->poll, driver_on_closed);
         close(end->fd);
         end->fd = -1;
 }
 
 /* ---- messages of the driver ---- */
 
-static void on_poll(uv_poll_t *poll, int status, int events);
+static void driver_on_poll(uv_poll_t *poll, int status, int events);
 
 static bool is_read(const struct driver *d, int i)
 {
         return d->ends[i].fd >= 0 && !(i == CONTROL ? d->deaf : d->waits);
 }
 
-static void watch(struct driver *d)
+static void driver_watch(struct driver *d)
 {
         for (int i = 0; i < ENDS; i++) {
                 int events =
@@ -121,7 +121,7 @@ static void watch(struct driver *d)
                 if (d->ends[i].fd < 0)
                         continue;
                 if (events)
-                        uv_poll_start(&d->ends[i].poll, events, on_poll);
+                        uv_poll_start(&d->ends[i].poll, events, driver_on_poll);
                 else
                         uv_poll_stop(&d->ends[i].poll);
         }
@@ -132,14 +132,14 @@ static void silence(struct driver *d, const char *why)
 {
         d->deaf = true;
         if (why)
-                watch(d);
+                driver_watch(d);
         else
                 close_end(&d->ends[CONTROL]);
         if (d->events)
                 d->events->on_silent(d->context, why);
 }
 
-static void hear(struct driver *d, const char *data, size_t len)
+static void driver_receive(struct driver *d, const char *data, size_t len)
 {
         while (len > 0 && d->events && !d->deaf) {
                 const char *why = NULL;
@@ -161,11 +161,11 @@ static void hear_all(struct driver *d, char *data, size_t len)
         }
         d->skip -= skip;
         if (len > skip)
-                hear(d, data + skip, len - skip);
+                driver_receive(d, data + skip, len - skip);
 }
 
 /* Returns false if there is nothing to read now.  Closes the descriptor at its end. */
-static bool read_once(struct driver *d, int i)
+static bool driver_read_once(struct driver *d, int i)
 {
         ssize_t n = i == CONTROL ? read(d->ends[i].fd, heard, sizeof heard)
                                  : read(d->ends[i].fd, printed, sizeof printed);
@@ -193,7 +193,7 @@ void driver_drain(struct driver *d)
         d->refs++;
         for (int i = OUT; i <= ERR; i++)
                 for (size_t n = 0; n < DRAIN_MAX / sizeof printed && d->ends[i].fd >= 0; n++)
-                        if (!read_once(d, i))
+                        if (!driver_read_once(d, i))
                                 break;
         unref(d);
 }
@@ -206,12 +206,12 @@ void driver_expect(struct driver *d, unsigned words)
 void driver_wait(struct driver *d, bool wait)
 {
         d->waits = wait;
-        watch(d);
+        driver_watch(d);
 }
 
 /* ---- messages to the driver ---- */
 
-static void push(struct driver *d)
+static void driver_push(struct driver *d)
 {
         while (d->out_at < d->out_len) {
                 ssize_t n = send(d->ends[CONTROL].fd, d->out + d->out_at, d->out_len - d->out_at,
@@ -242,8 +242,8 @@ int driver_run(struct driver *d, const char *code, size_t len)
         d->out_at = 0;
         d->out_len = (size_t)n + len;
         if (d->ends[CONTROL].fd >= 0) {
-                push(d);
-                watch(d);
+                driver_push(d);
+                driver_watch(d);
         }
         return 0;
 }
@@ -256,22 +256,22 @@ bool driver_took(const struct driver *d)
         return d->ends[CONTROL].fd < 0 || ioctl(d->ends[CONTROL].fd, SIOCOUTQ, &unread) < 0 || unread == 0;
 }
 
-static void on_poll(uv_poll_t *poll, int status, int events)
+static void driver_on_poll(uv_poll_t *poll, int status, int events)
 {
         struct driver *d = poll->data;
         int i = poll == &d->ends[CONTROL].poll ? CONTROL : poll == &d->ends[OUT].poll ? OUT : ERR;
         d->refs++;
         if (status >= 0 && (events & UV_WRITABLE)) {
-                push(d);
-                watch(d);
+                driver_push(d);
+                driver_watch(d);
         }
         /* Reading reports the error. */
         if (status < 0 || (events & UV_READABLE))
                 for (int n = 0; n < READS_AT_ONCE && is_read(d, i); n++)
-                        if (!read_once(d, i))
+                        if (!driver_read_once(d, i))
                                 break;
         if (status < 0)
-                watch(d); /* libuv has stopped polling */
+                driver_watch(d); /* libuv has stopped polling */
         unref(d);
 }
 
@@ -312,7 +312,7 @@ static void on_barrier(void *context, const struct message *message, const char 
 
 /* ---- life cycle ---- */
 
-static void on_message(void *context, const struct message *message, const char *data)
+static void driver_on_message(void *context, const struct message *message, const char *data)
 {
         struct driver *d = context;
         struct message m = *message;
@@ -325,7 +325,7 @@ static void on_message(void *context, const struct message *message, const char 
         } else if (m.type == INIT_EXITED && m.len == sizeof exited) {
                 memcpy(&exited, data, sizeof exited);
                 d->refs++;
-                for (int i = 0; i < READS_AT_END && is_read(d, CONTROL) && read_once(d, CONTROL); i++)
+                for (int i = 0; i < READS_AT_END && is_read(d, CONTROL) && driver_read_once(d, CONTROL); i++)
                         continue; /* read its last messages */
                 driver_drain(d);
                 if (d->events)
@@ -338,7 +338,7 @@ static void on_message(void *context, const struct message *message, const char 
                 const struct image *image = used_image_get(d->sandbox->image);
                 command_explain(image, &command, cause.num < 0 ? cause.num : -EIO, &err);
                 if (err.kind == CELLA_RUNTIME_NOT_FOUND)
-                        runtime_hint(d->sandbox->core->store, d->runtime, !image, &err);
+                        hint_of_runtime(d->sandbox->core->store, d->runtime, !image, &err);
                 if (d->events)
                         d->events->on_ended(d->context, NULL, &err);
         } else {
@@ -420,7 +420,7 @@ static int start_driver(struct driver *d, struct cella_err *err)
         struct waiting_how how;
         const char *own = runtime_program(sb->core, d->runtime, sb->image_name);
         const bool template = programs[program].templated && !own && !sb->direct &&
-                              pool_template(sb->core, sb->image, d->runtime, &how);
+                              pool_template(sb->core, sb->image, sb->key, d->runtime, &how);
         const struct cella_command command = {.runtime = template ? NULL : d->runtime,
                                               .program = own,
                                               .argv = template ? restored : NULL,
@@ -445,7 +445,7 @@ static int start_driver(struct driver *d, struct cella_err *err)
                 return err_set(err, CELLA_INTERNAL, r, "cannot make pipes");
         }
         if ((r = send_spawn(d, &form, theirs, template ? &how : NULL, err)) == 0)
-                watch(d);
+                driver_watch(d);
         return r;
 }
 
@@ -459,7 +459,7 @@ int driver_new(struct core_sandbox *sb, const char *runtime, const struct driver
         for (int i = 0; i < ENDS; i++)
                 d->ends[i].fd = -1;
         d->may = DRIVER_MAY(DRIVER_READY);
-        d->tag = channel_open_tag(sb->channel, on_message, d);
+        d->tag = channel_open_tag(sb->channel, driver_on_message, d);
         d->barrier = channel_open_tag(sb->channel, on_barrier, d);
         int r = d->tag && d->barrier ? start_driver(d, err)
                                      : err_set(err, CELLA_INTERNAL, -ENOMEM, "context");

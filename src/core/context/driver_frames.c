@@ -33,7 +33,7 @@ void driver_frames_done(struct driver_frames *f)
         *f = (struct driver_frames){0};
 }
 
-static void next(struct driver_frames *f)
+static void driver_frames_next(struct driver_frames *f)
 {
         if (f->size > KEPT_MAX) {
                 free(f->body);
@@ -78,8 +78,8 @@ static int read_header(struct driver_frames *f, unsigned may, const char **ret_w
         return 0;
 }
 
-static int take_header(struct driver_frames *f, unsigned may, const char **data, size_t *len,
-                       const char **ret_why)
+static int driver_frames_take_header(struct driver_frames *f, unsigned may, const char **data, size_t *len,
+                                     const char **ret_why)
 {
         while (*len > 0) {
                 char c = **data;
@@ -95,7 +95,7 @@ static int take_header(struct driver_frames *f, unsigned may, const char **data,
         return 0;
 }
 
-static int make_room(struct driver_frames *f, size_t n)
+static int driver_frames_make_room(struct driver_frames *f, size_t n)
 {
         if (n == 0 || f->have + n <= f->size)
                 return 0;
@@ -115,12 +115,12 @@ int driver_frames_take(struct driver_frames *f, unsigned may, const char **data,
 {
         int r;
         if (f->in_body && f->have == f->want) /* the frame was already returned */
-                next(f);
-        if (!f->in_body && ((r = take_header(f, may, data, len, ret_why)) < 0 || !f->in_body))
+                driver_frames_next(f);
+        if (!f->in_body && ((r = driver_frames_take_header(f, may, data, len, ret_why)) < 0 || !f->in_body))
                 return r;
         size_t n = f->want - f->have < *len ? f->want - f->have : *len;
         *ret_why = "more than fits in memory";
-        if ((r = make_room(f, n)) < 0)
+        if ((r = driver_frames_make_room(f, n)) < 0)
                 return r;
         if (n > 0)
                 memcpy(f->body + f->have, *data, n);
@@ -156,7 +156,7 @@ int driver_read_done(const char *body, size_t len, enum driver_status *ret_statu
         return -EPROTO;
 }
 
-static int finish(struct json *j, char **text)
+static int driver_frames_finish(struct json *j, char **text)
 {
         json_put_close(j, '}');
         bool failed = ferror(j->out);
@@ -199,7 +199,7 @@ int driver_read_result(const char *body, size_t len, char **ret, size_t *ret_len
                 json_put_number(&j, "value", (uint64_t)value);
         else
                 json_put_null(&j, "value");
-        int r = finish(&j, &text);
+        int r = driver_frames_finish(&j, &text);
         *ret = text;
         return r;
 }
@@ -226,7 +226,7 @@ static int make_error(const char *const texts[3], const size_t lens[3], char **r
         put_cut(&j, "name", texts[0], lens[0], NAME_MAX_BYTES);
         put_cut(&j, "message", texts[1], lens[1], MESSAGE_MAX_BYTES);
         put_cut(&j, "traceback", texts[2], lens[2], TRACEBACK_MAX_BYTES);
-        int r = finish(&j, &text);
+        int r = driver_frames_finish(&j, &text);
         *ret = text;
         return r;
 }

@@ -68,7 +68,7 @@ static void on_paused(struct task *task, bool paused)
 
 /* ---- end ---- */
 
-static void on_closed(uv_handle_t *handle)
+static void context_on_closed(uv_handle_t *handle)
 {
         free(handle->data);
 }
@@ -79,10 +79,10 @@ static void close_context(struct context *c)
         if (c->state == CONTEXT_CLOSED)
                 return;
         context_set_state(c, CONTEXT_CLOSED);
-        timers_close(&c->timers, on_closed);
+        timers_close(&c->timers, context_on_closed);
 }
 
-static void tell(struct context *c, const struct cella_err *err)
+static void context_report(struct context *c, const struct cella_err *err)
 {
         void (*on_ready)(struct context *, const struct cella_err *, void *) = c->on_ready;
         c->on_ready = NULL;
@@ -100,7 +100,7 @@ static void die(struct context *c, const struct cella_err *err)
         if (c->task.sandbox)
                 sandbox_detach(&c->task);
         if (c->home)
-                tell(c, err);
+                context_report(c, err);
         else
                 close_context(c);
 }
@@ -116,23 +116,23 @@ static void could_not_start(struct context *c)
         die(c, &err);
 }
 
-static void begin(struct context *c);
+static void context_begin(struct context *c);
 
 /* Frees the driver and cancels pending requests to the keeper. */
-static void let_go(struct context *c)
+static void context_release(struct context *c)
 {
         sandbox_ask_forget(c->core, c);
         c->driver = driver_free(c->driver);
 }
 
 /* Its process has ended and its run, if any, is finished. */
-static void ended(struct context *c)
+static void context_ended(struct context *c)
 {
-        let_go(c);
+        context_release(c);
         timers_clear(&c->timers);
         if (c->again && c->home) {
                 c->why[0] = '\0';
-                begin(c);
+                context_begin(c);
         } else if (c->ready) {
                 die(c, NULL);
         } else {
@@ -149,7 +149,7 @@ void context_run_finished(struct context *c)
         if (!c->driver)
                 return; /* it ended with its sandbox */
         if (c->state == CONTEXT_GONE)
-                ended(c);
+                context_ended(c);
         else if (c->state == CONTEXT_RUNNING)
                 context_set_state(c, CONTEXT_IDLE);
 }
@@ -166,7 +166,7 @@ void context_kill(struct context *c, const char *why)
         timers_set_in(&c->timers, TIMER_KILLED, KILLED_US);
 }
 
-static void on_lost(struct task *task, struct core_sandbox *sb, const struct cella_err *err)
+static void context_on_lost(struct task *task, struct core_sandbox *sb, const struct cella_err *err)
 {
         struct context *c = list_entry(task, struct context, task);
         struct cella_err gone = {0};
@@ -174,7 +174,7 @@ static void on_lost(struct task *task, struct core_sandbox *sb, const struct cel
         snprintf(c->why, sizeof c->why, "its sandbox has ended");
         if (c->driver && c->run)
                 driver_drain(c->driver);
-        let_go(c);
+        context_release(c);
         timers_pause(&c->timers, false);
         if (c->run)
                 context_run_lost(c->run, sb);
@@ -183,24 +183,24 @@ static void on_lost(struct task *task, struct core_sandbox *sb, const struct cel
 
 /* ---- events of the process ---- */
 
-static void ready(struct context *c)
+static void context_ready(struct context *c)
 {
         if (c->state != CONTEXT_STARTING)
                 return; /* it is being killed */
         context_set_state(c, CONTEXT_IDLE);
         c->ready = true;
         timers_set(&c->timers, TIMER_START, DEADLINE_NEVER);
-        tell(c, NULL);
+        context_report(c, NULL);
 }
 
 /* The CPU time of the start must not be counted for the first run, which begins after this reading. */
-static void on_counted(void *context, const union keeper_packet *packet, int fd)
+static void context_on_counted(void *context, const union keeper_packet *packet, int fd)
 {
         struct context *c = context;
         (void)fd;
         if (packet->type == KEEPER_COUNTED)
                 c->task.sandbox->counters = packet->counted;
-        ready(c);
+        context_ready(c);
 }
 
 static void on_frame(void *context, enum driver_word word, char *body, size_t len)
@@ -208,8 +208,8 @@ static void on_frame(void *context, enum driver_word word, char *body, size_t le
         struct context *c = context;
         if (word == DRIVER_READY) {
                 driver_expect(c->driver, 0);
-                if (!c->task.sandbox->counted || sandbox_count(c->task.sandbox, on_counted, c) < 0)
-                        ready(c);
+                if (!c->task.sandbox->counted || sandbox_count(c->task.sandbox, context_on_counted, c) < 0)
+                        context_ready(c);
         } else if (c->run) {
                 context_run_frame(c->run, word, body, len);
         }
@@ -235,7 +235,7 @@ static void overhear(struct context *c, const char *data, size_t len)
         c->said[have + len] = '\0';
 }
 
-static void on_output(void *context, enum cella_stream stream, const char *data, size_t len)
+static void context_on_output(void *context, enum cella_stream stream, const char *data, size_t len)
 {
         struct context *c = context;
         if (c->run)
@@ -270,7 +270,7 @@ static void on_ended(void *context, const struct init_exited *exited, const stru
         if (err) {
                 const struct cella_err copy = *err;
                 snprintf(c->why, sizeof c->why, "%.190s", err->msg);
-                let_go(c);
+                context_release(c);
                 die(c, &copy);
                 return;
         }
@@ -283,14 +283,15 @@ static void on_ended(void *context, const struct init_exited *exited, const stru
         if (c->run)
                 context_run_died(c->run, exited);
         else
-                ended(c);
+                context_ended(c);
 }
 
-static const struct driver_events driver_events = {on_frame, on_output, on_signalled, on_silent, on_ended};
+static const struct driver_events driver_events = {on_frame, context_on_output, on_signalled, on_silent,
+                                                   on_ended};
 
 /* ---- start ---- */
 
-static void begin(struct context *c)
+static void context_begin(struct context *c)
 {
         struct core_sandbox *sb = c->task.sandbox;
         struct cella_err err = {0};
@@ -299,7 +300,7 @@ static void begin(struct context *c)
         c->again = c->ready = false;
         c->said[0] = '\0';
         if (!sandbox_takes_messages(sb))
-                return; /* on_lost() follows */
+                return; /* context_on_lost() follows */
         if (driver_new(sb, c->runtime, &driver_events, c, &c->driver, &err) < 0) {
                 snprintf(c->why, sizeof c->why, "%.190s", err.msg);
                 die(c, &err);
@@ -308,9 +309,9 @@ static void begin(struct context *c)
         timers_set_in(&c->timers, TIMER_START, START_US);
 }
 
-static void on_channel(struct task *task)
+static void context_on_channel(struct task *task)
 {
-        begin(list_entry(task, struct context, task));
+        context_begin(list_entry(task, struct context, task));
 }
 
 static int check_paused(const struct core_sandbox *sb, struct cella_err *err)
@@ -343,8 +344,8 @@ int context_new(struct core_sandbox *sb, const char *runtime, struct context **r
         c->created_ms = core_now_ms();
         memcpy(c->sandbox_id, sb->id, sizeof c->sandbox_id);
         snprintf(c->runtime, sizeof c->runtime, "%s", runtime);
-        c->task = (struct task){.on_channel = on_channel,
-                                .on_lost = on_lost,
+        c->task = (struct task){.on_channel = context_on_channel,
+                                .on_lost = context_on_lost,
                                 .on_paused = on_paused,
                                 .ignore_for_idle = true};
         list_init(&c->task.link);
@@ -394,7 +395,7 @@ void context_remove(struct context *c)
                         c->home->contexts[i] = NULL;
         c->home = NULL;
         err_say(&err, CELLA_NOT_FOUND, -ENOENT, "the context %s was removed", c->id);
-        tell(c, &err);
+        context_report(c, &err);
         if (c->run && c->run->phase == RUN_RUNNING)
                 verdict_end(&c->run->facts, END_CANCELLED);
         if (c->driver)

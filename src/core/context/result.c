@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "core/about.h"
 #include "core/context/internal.h"
+#include "core/pool/learned.h"
 #include "core/record.h"
 #include "engine/hint.h"
 #include "engine/result.h"
@@ -50,6 +51,7 @@ void context_run_record(const struct context_run *run)
 {
         const struct about about = context_run_about(run);
         struct audit_begin begin = context_run_log(run);
+        learned_count(run->core, run->key, run->image_name, &run->request);
         record_end(run->core, run->audit_slot, &begin, &about, &run->result);
         record_count(run->core, &run->result);
 }
@@ -79,7 +81,7 @@ void context_run_each(const struct core *core, void (*each)(struct context_run *
         }
 }
 
-static void cancel(struct context_run *run, void *what)
+static void context_result_cancel(struct context_run *run, void *what)
 {
         bool *any = what;
         *any = true;
@@ -89,7 +91,7 @@ static void cancel(struct context_run *run, void *what)
 bool context_run_cancel_all(const struct core *core)
 {
         bool any = false;
-        context_run_each(core, cancel, &any);
+        context_run_each(core, context_result_cancel, &any);
         return any;
 }
 
@@ -99,7 +101,7 @@ struct search {
         struct context_run *found;
 };
 
-static void compare(struct context_run *run, void *what)
+static void context_result_compare(struct context_run *run, void *what)
 {
         struct search *s = what;
         if (!strcmp(run->id, s->id) &&
@@ -110,7 +112,7 @@ static void compare(struct context_run *run, void *what)
 struct context_run *context_run_find(const struct core *core, const struct caller *caller, const char *id)
 {
         struct search search = {.caller = caller, .id = id};
-        context_run_each(core, compare, &search);
+        context_run_each(core, context_result_compare, &search);
         return search.found;
 }
 

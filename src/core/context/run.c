@@ -61,7 +61,7 @@ static void run_free(struct context_run *run)
 }
 
 /* Sends the answer first, then writes the log. */
-static void finish(struct context_run *run)
+static void context_run_finish(struct context_run *run)
 {
         sandbox_ask_forget(run->core, run);
         const bool advice = run->scan && run->facts.ending != END_CANCELLED;
@@ -84,7 +84,7 @@ static void on_network(struct observer *observer)
 {
         struct context_run *run = list_entry(observer, struct context_run, observer);
         if (run->phase == RUN_FINISHING)
-                finish(run);
+                context_run_finish(run);
 }
 
 static void on_advice(void *context, int r, const struct scan_report *report)
@@ -94,10 +94,10 @@ static void on_advice(void *context, int r, const struct scan_report *report)
         if (r == 0)
                 exec_request_keep_report(&run->request, report);
         if (run->phase == RUN_FINISHING)
-                finish(run);
+                context_run_finish(run);
 }
 
-static void on_counted(void *context, const union keeper_packet *packet, int fd)
+static void context_run_on_counted(void *context, const union keeper_packet *packet, int fd)
 {
         struct context_run *run = context;
         (void)fd;
@@ -106,7 +106,7 @@ static void on_counted(void *context, const union keeper_packet *packet, int fd)
                 if (run->context->task.sandbox)
                         run->context->task.sandbox->counters = packet->counted;
         }
-        finish(run);
+        context_run_finish(run);
 }
 
 static void stop_timers(struct context_run *run)
@@ -121,8 +121,8 @@ void context_run_answered(struct context_run *run)
         context_run_ask_no_more(run);
         if (context_run_read(run))
                 return;
-        if (!sb || !sb->counted || sandbox_count(sb, on_counted, run) < 0)
-                finish(run);
+        if (!sb || !sb->counted || sandbox_count(sb, context_run_on_counted, run) < 0)
+                context_run_finish(run);
 }
 
 static void over(struct context_run *run)
@@ -160,7 +160,7 @@ static void explain_death(struct context_run *run)
 void context_run_died(struct context_run *run, const struct init_exited *exited)
 {
         if (run->phase >= RUN_ENDED)
-                return; /* on_counted() follows */
+                return; /* context_run_on_counted() follows */
         if (run->phase == RUN_RUNNING) {
                 run->facts.exited = *exited;
                 run->facts.reported = true;
@@ -184,7 +184,7 @@ void context_run_lost(struct context_run *run, const struct core_sandbox *sb)
         egress_forget(&run->observer);
         scan_job_cancel(run->scan);
         run->scan = NULL;
-        finish(run);
+        context_run_finish(run);
 }
 
 /* ---- messages of the driver ---- */
@@ -222,7 +222,7 @@ static void interrupted(struct context_run *run)
                 verdict_end(&run->facts, END_CANCELLED);
 }
 
-static void done(struct context_run *run, char *body, size_t len)
+static void context_run_done(struct context_run *run, char *body, size_t len)
 {
         struct context *c = run->context;
         enum driver_status status;
@@ -340,7 +340,7 @@ void context_run_frame(struct context_run *run, enum driver_word word, char *bod
         if (run->phase >= RUN_ENDED || (run->phase != RUN_RUNNING && word != DRIVER_DONE))
                 return;
         if (word == DRIVER_DONE)
-                done(run, body, len);
+                context_run_done(run, body, len);
         else if (word == DRIVER_RESULT)
                 take_result(run, body, len);
         else if (word == DRIVER_ERROR)
@@ -348,7 +348,7 @@ void context_run_frame(struct context_run *run, enum driver_word word, char *bod
 }
 
 /* Ends the run for this reason: sends SIGINT, and SIGKILL to the whole context after the grace time. */
-static void stop(struct context_run *run, enum ending why)
+static void context_run_stop(struct context_run *run, enum ending why)
 {
         struct context *c = run->context;
         struct deadlines *d = &c->timers.deadlines;
@@ -372,7 +372,7 @@ void context_run_output(struct context_run *run, enum cella_stream stream, const
         if (run->events && run->events->on_output)
                 run->events->on_output(run, stream, data, len, run->caller);
         if (verdict_output_ends(&run->limits, run->request.kill_on_output_limit, run->total[stream]))
-                stop(run, END_OUTPUT);
+                context_run_stop(run, END_OUTPUT);
 }
 
 /* ---- deadlines ---- */
@@ -386,7 +386,7 @@ static void on_cpu(void *context, const union keeper_packet *packet, int fd)
                 return;
         const uint64_t used = verdict_cpu_since(packet->counted.cpu_us, run->before.cpu_us);
         if (deadline_cpu_used(&timers->deadlines, clock_us(), used))
-                stop(run, END_CPU);
+                context_run_stop(run, END_CPU);
         else
                 timers_update(timers);
 }
@@ -396,7 +396,7 @@ void context_run_due(struct context_run *run, int timer)
         struct context *c = run->context;
         switch (timer) {
         case DEADLINE_TIMEOUT:
-                stop(run, END_TIMEOUT);
+                context_run_stop(run, END_TIMEOUT);
                 break;
         case DEADLINE_KILL:
                 context_kill(c, run->phase != RUN_RUNNING ? "it did not continue after it was interrupted"
@@ -462,16 +462,16 @@ static void on_before(void *context, const union keeper_packet *packet, int fd)
                 run->before.cpu_us = now.cpu_us;
 }
 
-static void on_violation(struct observer *observer, const struct violation *violation)
+static void context_run_on_violation(struct observer *observer, const struct violation *violation)
 {
         struct context_run *run = list_entry(observer, struct context_run, observer);
         if (run->events && run->events->on_violation)
                 run->events->on_violation(run, violation, run->caller);
 }
 
-static const struct observer_events observer_events = {on_violation, on_network};
+static const struct observer_events observer_events = {context_run_on_violation, on_network};
 
-static int start(struct context_run *run, struct cella_err *err)
+static int context_run_start(struct context_run *run, struct cella_err *err)
 {
         struct context *c = run->context;
         struct core_sandbox *sb = c->task.sandbox;
@@ -560,7 +560,7 @@ int context_run_new(struct context *c, const struct caller *caller, struct exec_
         observer_init(&run->observer, c->core, &observer_events, &run->result);
         for (int i = 0; i < 2; i++)
                 keep_init(&run->keep[i], streamed ? LOG_OUTPUT_MAX : limits.output_bytes);
-        if ((r = start(run, err)) < 0) {
+        if ((r = context_run_start(run, err)) < 0) {
                 refusal_record(c->core, caller, &run->request, err);
                 run_free(run);
         } else {
@@ -585,5 +585,5 @@ void context_run_wait(struct context_run *run, bool wait)
 
 void context_run_cancel(struct context_run *run)
 {
-        stop(run, END_CANCELLED);
+        context_run_stop(run, END_CANCELLED);
 }

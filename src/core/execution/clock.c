@@ -151,14 +151,14 @@ void execution_clock_read(struct execution *ex)
         timers_set_in(&ex->timers, TIMER_LIST, READ_US);
 }
 
-static void on_closed(uv_handle_t *handle)
+static void execution_on_closed(uv_handle_t *handle)
 {
         execution_unref(handle->data);
 }
 
 void execution_clock_done(struct execution *ex)
 {
-        timers_close(&ex->timers, on_closed);
+        timers_close(&ex->timers, execution_on_closed);
 }
 
 void execution_paused(struct task *task, bool paused)

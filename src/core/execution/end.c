@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "core/execution/internal.h"
+#include "core/pool/learned.h"
 #include "core/pool/pool.h"
 #include "core/record.h"
 #include "core/request/scan_job.h"
@@ -57,7 +58,7 @@ static void record_failure(struct execution *ex)
 }
 
 /* Does the work that no client waits for: writes the log and removes a sandbox of its own. */
-static void settle(struct execution *ex)
+static void execution_settle(struct execution *ex)
 {
         list_remove(&ex->link);
         if (ex->failure.kind) {
@@ -66,6 +67,7 @@ static void settle(struct execution *ex)
                 const struct about about = execution_about(ex);
                 struct audit_begin begin = execution_log(ex);
                 record_end(ex->core, ex->audit_slot, &begin, &about, &ex->result);
+                learned_count(ex->core, ex->key, ex->image_name, &ex->request);
         }
         if (ex->leaves)
                 sandbox_remove(ex->leaves);
@@ -77,7 +79,7 @@ void executions_settle(struct core *core)
         if (list_empty(&core->settling))
                 return;
         while (!list_empty(&core->settling))
-                settle(list_entry(core->settling.next, struct execution, link));
+                execution_settle(list_entry(core->settling.next, struct execution, link));
         pools_refill(core);
         execution_spare_pipes();
 }
@@ -92,7 +94,7 @@ void executions_forget_sandbox(const struct core_sandbox *sb)
 }
 
 /* The answer is sent at the end of the loop iteration; the remaining work follows (core.c). */
-static void finish(struct execution *ex)
+static void execution_finish(struct execution *ex)
 {
         struct core_sandbox *sb = ex->task.sandbox;
         if (execution_is_done(ex))
@@ -122,7 +124,7 @@ static void finish(struct execution *ex)
                         channel_forget(sb->channel, ex->tag);
                 if (ex->put_tag && ex->put_tag != ex->tag && sb->channel)
                         channel_forget(sb->channel, ex->put_tag);
-                sandbox_slot_give(sb, ex->slot);
+                execution_release_slot(ex, sb);
                 sandbox_detach(&ex->task);
         }
         execution_close_io(ex);
@@ -144,14 +146,14 @@ void execution_fail(struct execution *ex, const struct cella_err *err)
         ex->failure = *err;
         mask_string(mask, ex->failure.msg);
         mask_string(mask, ex->failure.hint);
-        finish(ex);
+        execution_finish(ex);
 }
 
 void execution_counted(struct observer *observer)
 {
         struct execution *ex = list_entry(observer, struct execution, observer);
         if (ex->phase == EXECUTION_FINISHING)
-                finish(ex);
+                execution_finish(ex);
 }
 
 static void fill_result(struct execution *ex)
@@ -190,7 +192,9 @@ static void keep_file(struct execution *ex, const char *data, size_t len)
                 return;
         const struct cella_file *last = &r->files[r->n_files - 1];
         char *path = (char *)last->path;
-        if (!strcmp(path, ex->script) && last->bytes == ex->request.code_len) {
+        size_t text_len;
+        execution_text(ex, &text_len);
+        if (!strcmp(path, ex->script) && last->bytes == text_len) {
                 free(path); /* the unchanged file with the code */
                 r->n_files--;
         } else {
@@ -202,19 +206,15 @@ static void keep_file(struct execution *ex, const char *data, size_t len)
 
 static void on_picture(void *context, char *json, size_t len)
 {
-        struct execution *ex = context;
-        ex->results[ex->n_results] = json;
-        ex->result_lens[ex->n_results++] = len;
-        if (ex->events && ex->events->on_result)
-                ex->events->on_result(ex, json, len, ex->context);
+        execution_add_result(context, json, len);
 }
 
 static void on_pictures(void *context, bool left_out)
 {
         struct execution *ex = context;
         ex->pictures = pictures_free(ex->pictures);
-        ex->results_truncated = left_out;
-        finish(ex);
+        ex->results_truncated |= left_out;
+        execution_finish(ex);
 }
 
 /* In a sandbox of its own, init works now, not the code. */
@@ -238,13 +238,13 @@ static void read_or_finish(struct execution *ex)
                         return;
                 }
         }
-        finish(ex);
+        execution_finish(ex);
 }
 
 /* ---- the list of files ---- */
 
 /* Handles the file list that init sends without a request. */
-void execution_hear_file(struct execution *ex, const struct message *m, const char *data)
+void execution_receive_file(struct execution *ex, const struct message *m, const char *data)
 {
         uint32_t incomplete = 1;
         if (ex->file_list == LIST_ON_REQUEST)
@@ -277,8 +277,8 @@ static void on_listed(void *context, const struct message *message, const char *
 
 void execution_list_given_up(struct execution *ex)
 {
-        ex->result.files_truncated |= !ex->pictures; /* finish() sets results_truncated */
-        finish(ex);
+        ex->result.files_truncated |= !ex->pictures; /* execution_finish() sets results_truncated */
+        execution_finish(ex);
 }
 
 bool execution_had_nothing(const struct execution *ex)
@@ -307,7 +307,7 @@ static void list_or_finish(struct execution *ex)
                 execution_list_given_up(ex);
 }
 
-static void on_counted(void *context, const union keeper_packet *packet, int fd)
+static void execution_on_counted(void *context, const union keeper_packet *packet, int fd)
 {
         struct execution *ex = context;
         (void)fd;
@@ -321,7 +321,7 @@ static void on_early(void *context, const union keeper_packet *packet, int fd)
 {
         struct execution *ex = context;
         if (ex->early_count == EARLY_AWAITED) {
-                on_counted(ex, packet, fd);
+                execution_on_counted(ex, packet, fd);
         } else if (ex->early_count == EARLY_REQUESTED && packet->type == KEEPER_COUNTED) {
                 ex->early = packet->counted;
                 ex->early_count = EARLY_RECEIVED;
@@ -380,7 +380,7 @@ void execution_over(struct execution *ex)
                 egress_end(&sb->egress, &ex->observer);
         if (sb && sb->counted && counted_already(ex, sb))
                 return;
-        if (sb && sb->counted && sandbox_count(sb, on_counted, ex) == 0)
+        if (sb && sb->counted && sandbox_count(sb, execution_on_counted, ex) == 0)
                 return;
         fill_result(ex);
         list_or_finish(ex);
@@ -391,7 +391,7 @@ void execution_conclude(struct execution *ex)
 {
         execution_clock_stop(ex);
         fill_result(ex);
-        finish(ex);
+        execution_finish(ex);
 }
 
 void execution_lost(struct task *task, struct core_sandbox *sb, const struct cella_err *err)
@@ -404,7 +404,7 @@ void execution_lost(struct task *task, struct core_sandbox *sb, const struct cel
                         fill_result(ex);
                 if (!ex->pictures)
                         ex->result.files_truncated = ex->request.list_files;
-                finish(ex);
+                execution_finish(ex);
                 return;
         }
         if (execution_start_elsewhere(ex, sb))
@@ -424,5 +424,5 @@ void execution_lost(struct task *task, struct core_sandbox *sb, const struct cel
         egress_end(&sb->egress, &ex->observer);
         use_counters(ex, sb, &sb->counters);
         fill_result(ex);
-        finish(ex);
+        execution_finish(ex);
 }

@@ -5,6 +5,7 @@
  * independent of the code, of init and of the reader of the output. */
 #pragma once
 #include "base/keep.h"
+#include "core/context/driver_frames.h"
 #include "core/pictures.h"
 #include "core/pool/waiting.h"
 #include "core/request/request.h"
@@ -78,6 +79,19 @@ struct stream_out {
         uint64_t total;
 };
 
+/* The value of the last expression, see values.c. */
+#define VALUES_MAX 64 /* results */
+#define VALUES_BYTES_MAX (16u * 1024 * 1024)
+struct values {
+        struct fd_poll poll;
+        int fd; /* our end of the socket; -1: none */
+        struct driver_frames frames;
+        unsigned n;
+        size_t bytes;
+        char *program; /* runs the code; NULL: the code is run directly */
+        size_t program_len;
+};
+
 struct execution {
         struct list link;               /* in core->executions while active, then in core->settling */
         struct sandbox_process process; /* in its sandbox, for a background process */
@@ -96,7 +110,7 @@ struct execution {
         struct exec_request request;
         struct cella_limits limits;
         uint32_t tag, put_tag; /* put_tag: for file uploads while `tag` belongs to a waiting interpreter */
-        int slot;
+        int slot;              /* number of the command in the sandbox; -1: none */
         uint16_t columns, rows;
         struct waiting_how how; /* kind WAITING_NOT: started normally */
         int control;            /* socket to a waiting interpreter; -1: none */
@@ -134,9 +148,10 @@ struct execution {
         struct keeper_counted before; /* the sandbox's counters at the start */
         struct observer observer;
         struct cella_result result;
-        struct pictures *pictures;   /* while they are read; NULL: they are not */
-        char *results[PICTURES_MAX]; /* JSON */
-        size_t result_lens[PICTURES_MAX];
+        struct pictures *pictures; /* while they are read; NULL: they are not */
+        struct values values;
+        char *results[VALUES_MAX + PICTURES_MAX]; /* JSON */
+        size_t result_lens[VALUES_MAX + PICTURES_MAX];
         unsigned n_results;
         bool results_truncated;
         struct cella_err failure;
@@ -169,9 +184,9 @@ void execution_unref(struct execution *ex);
 void execution_cancel(struct execution *ex);
 /* Sends SIGTERM because the daemon stops; the grace time applies. */
 void execution_terminate(struct execution *ex);
-/* Stops reading output until execution_go_on(). */
+/* Stops reading output until execution_continue(). */
 void execution_wait(struct execution *ex);
-void execution_go_on(struct execution *ex);
+void execution_continue(struct execution *ex);
 int execution_signal(struct execution *ex, int signal);
 /* Queues bytes for its standard input.  -ENOBUFS: too many are queued; -EPIPE: it is closed. */
 int execution_feed(struct execution *ex, const char *data, size_t len, bool eof);

@@ -9,7 +9,7 @@ void execution_fail(struct execution *ex, const struct cella_err *err); /* nothi
 void execution_conclude(struct execution *ex);                          /* there is nothing to wait for */
 void execution_lost(struct task *task, struct core_sandbox *sandbox, const struct cella_err *err);
 /* Without a request. */
-void execution_hear_file(struct execution *ex, const struct message *message, const char *data);
+void execution_receive_file(struct execution *ex, const struct message *message, const char *data);
 void execution_output_ended(struct execution *ex);
 void execution_list_given_up(struct execution *ex);
 /* Whether its workspace was empty at the start, so that the code made every file in it. */
@@ -21,6 +21,7 @@ struct about execution_about(const struct execution *ex);
 /* life.c */
 void execution_set_phase(struct execution *ex, enum execution_phase phase);
 void execution_started(struct execution *ex, const struct message *message, int32_t pid);
+void execution_release_slot(const struct execution *ex, struct core_sandbox *sandbox);
 void execution_log_begin(struct execution *ex);
 /* Reads the CPU time that the sandbox has used so far, for example for files.  It does not count for the
  * code. */
@@ -31,7 +32,7 @@ uint64_t execution_cpu_before_us(const struct execution *ex, const struct core_s
 /* start.c: the messages that start it. */
 void execution_begin(struct execution *ex); /* the sandbox accepts messages */
 void execution_spawn(struct execution *ex); /* its files are written */
-void execution_hear_start(struct execution *ex, uint32_t type, const char *data);
+void execution_receive_start(struct execution *ex, uint32_t type, const char *data);
 bool execution_start_again(struct execution *ex); /* its interpreter could not wait: start normally */
 /* The waiting interpreter died while files were written: the code is started normally. */
 void execution_interpreter_died(struct execution *ex);
@@ -50,6 +51,18 @@ int execution_open_io(struct execution *ex, int theirs[3], struct cella_err *err
 /* Makes pipes for the next execution in advance. */
 void execution_spare_pipes(void);
 void execution_drain(struct execution *ex); /* reads what is left in the pipes */
+
+/* values.c */
+/* Makes the program that runs the code and sends values, if they are wanted.  Returns 0 or -ENOMEM. */
+int execution_values_prepare(struct execution *ex);
+/* Makes the socket for values, descriptor 3 of the command.  Call if there is a program. */
+int execution_values_open(struct execution *ex, int *ret_theirs);
+void execution_values_drain(struct execution *ex);
+void execution_values_close(struct execution *ex);
+/* Returns what the interpreter runs: the program, or the code of the request. */
+const char *execution_text(const struct execution *ex, size_t *ret_len);
+/* Adds a result and takes it. */
+void execution_add_result(struct execution *ex, char *json, size_t len);
 void execution_close_io(struct execution *ex);
 
 /* clock.c */

@@ -41,7 +41,7 @@ static int watch_output(struct execution *ex)
 }
 
 /* Delivers output with secrets already masked. */
-static void deliver(struct execution *ex, struct stream_out *out, const char *data, size_t len)
+static void execution_deliver(struct execution *ex, struct stream_out *out, const char *data, size_t len)
 {
         if (len == 0)
                 return;
@@ -60,7 +60,7 @@ static void flush_output(struct execution *ex, struct stream_out *out)
 {
         const char *data;
         size_t len = mask_flush(out->mask, &data);
-        deliver(ex, out, data, len);
+        execution_deliver(ex, out, data, len);
 }
 
 static void close_output(struct execution *ex, struct stream_out *out)
@@ -73,22 +73,22 @@ static void close_output(struct execution *ex, struct stream_out *out)
                 execution_output_ended(ex);
 }
 
-static void take(struct execution *ex, struct stream_out *out, const char *data, size_t len)
+static void execution_take(struct execution *ex, struct stream_out *out, const char *data, size_t len)
 {
         out->total += len;
         len = mask_feed(out->mask, &data, len);
-        deliver(ex, out, data, len);
+        execution_deliver(ex, out, data, len);
         if (verdict_output_ends(&ex->limits, ex->request.kill_on_output_limit, out->total) &&
             ex->phase < EXECUTION_ENDED)
                 execution_end(ex, END_OUTPUT);
 }
 
 /* Returns false if there is nothing to read now.  Closes the descriptor at its end. */
-static bool read_once(struct execution *ex, struct stream_out *out)
+static bool execution_read_once(struct execution *ex, struct stream_out *out)
 {
         ssize_t n = read(out->fd, buffer, sizeof buffer);
         if (n > 0) {
-                take(ex, out, buffer, (size_t)n);
+                execution_take(ex, out, buffer, (size_t)n);
                 return true;
         }
         if (n < 0 && errno == EINTR)
@@ -98,11 +98,11 @@ static bool read_once(struct execution *ex, struct stream_out *out)
         return false;
 }
 
-static void hear_output(struct execution *ex, struct stream_out *out)
+static void receive_output(struct execution *ex, struct stream_out *out)
 {
         execution_ref(ex);
         for (int i = 0; i < READS_AT_ONCE && out->fd >= 0 && !ex->waits; i++)
-                if (!read_once(ex, out))
+                if (!execution_read_once(ex, out))
                         break;
         execution_unref(ex);
 }
@@ -111,24 +111,25 @@ static void on_stdout(struct fd_poll *poll, int events)
 {
         struct execution *ex = list_entry(poll, struct execution, out[0].poll);
         (void)events;
-        hear_output(ex, &ex->out[0]);
+        receive_output(ex, &ex->out[0]);
 }
 
 static void on_stderr(struct fd_poll *poll, int events)
 {
         struct execution *ex = list_entry(poll, struct execution, out[1].poll);
         (void)events;
-        hear_output(ex, &ex->out[1]);
+        receive_output(ex, &ex->out[1]);
 }
 
 void execution_drain(struct execution *ex)
 {
         for (int i = 0; i < 2; i++) {
                 uint64_t until = ex->out[i].total + DRAIN_MAX;
-                while (ex->out[i].fd >= 0 && ex->out[i].total < until && read_once(ex, &ex->out[i]))
+                while (ex->out[i].fd >= 0 && ex->out[i].total < until && execution_read_once(ex, &ex->out[i]))
                         continue;
                 flush_output(ex, &ex->out[i]); /* another process may still have the pipe */
         }
+        execution_values_drain(ex);
 }
 
 void execution_wait(struct execution *ex)
@@ -137,7 +138,7 @@ void execution_wait(struct execution *ex)
         (void)watch_output(ex); /* stopping cannot fail */
 }
 
-void execution_go_on(struct execution *ex)
+void execution_continue(struct execution *ex)
 {
         ex->waits = false;
         if (watch_output(ex) < 0) /* no kernel memory: the output could not be read any more */
@@ -296,4 +297,5 @@ void execution_close_io(struct execution *ex)
         close_input(ex);
         for (int i = 0; i < 2; i++)
                 close_output(ex, &ex->out[i]);
+        execution_values_close(ex);
 }

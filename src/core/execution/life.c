@@ -62,6 +62,7 @@ void execution_unref(struct execution *ex)
         if (ex->control >= 0)
                 close(ex->control);
         pictures_free(ex->pictures);
+        free(ex->values.program);
         for (unsigned i = 0; i < ex->n_results; i++)
                 free(ex->results[i]);
         cella_result_done(&ex->result);
@@ -75,7 +76,7 @@ void execution_release(struct execution *ex)
         ex->events = NULL;
         ex->context = NULL;
         if (ex->waits)
-                execution_go_on(ex);
+                execution_continue(ex);
         execution_unref(ex);
 }
 
@@ -95,7 +96,7 @@ void execution_started(struct execution *ex, const struct message *m, int32_t pi
         ex->announced = true;
 }
 
-static void on_message(void *context, const struct message *message, const char *data)
+static void execution_on_message(void *context, const struct message *message, const char *data)
 {
         struct execution *ex = context;
         struct message m = *message;
@@ -121,7 +122,7 @@ static void on_message(void *context, const struct message *message, const char 
         if (failed && running && execution_start_again(ex))
                 return;
         if (running && (m.type == INIT_FILE || m.type == INIT_DONE)) {
-                execution_hear_file(ex, &m, data);
+                execution_receive_file(ex, &m, data);
         } else if (exited && running) {
                 memcpy(&ex->facts.exited, data, sizeof ex->facts.exited);
                 ex->facts.reported = true;
@@ -134,7 +135,7 @@ static void on_message(void *context, const struct message *message, const char 
                 execution_over(ex);
         } else if ((failed && (running || ex->due)) ||
                    (!running && m.type == ex->due && (exited || m.type == INIT_DONE))) {
-                execution_hear_start(ex, m.type, data);
+                execution_receive_start(ex, m.type, data);
         } else if (ex->task.sandbox) { /* init sends nothing else now: the sender is not our init */
                 sandbox_ask(ex->task.sandbox, KEEPER_KILL, NULL, NULL);
         }
@@ -185,9 +186,9 @@ static void take_over(struct execution *ex, struct core_sandbox *sb)
         ex->pid = w->pid;
         ex->cpu_before_us = w->cpu_us;
         ex->tag = w->tag;
-        ex->put_tag = channel_open_tag(sb->channel, on_message, ex);
+        ex->put_tag = channel_open_tag(sb->channel, execution_on_message, ex);
         if (ex->tag)
-                channel_hand_over(sb->channel, ex->tag, on_message, ex);
+                channel_hand_over(sb->channel, ex->tag, execution_on_message, ex);
         else
                 ex->tag = ex->put_tag;
         ex->control = TAKE_FD(w->control);
@@ -195,7 +196,25 @@ static void take_over(struct execution *ex, struct core_sandbox *sb)
         waiting_free(w);
 }
 
-static void on_channel(struct task *task)
+/* Returns the lowest number that no active command of the sandbox has; -1: too many. */
+static int take_slot(struct core_sandbox *sb)
+{
+        for (unsigned i = 0; i < ARRAY_LEN(sb->slots); i++)
+                if (~sb->slots[i]) {
+                        int bit = __builtin_ctzll(~sb->slots[i]);
+                        sb->slots[i] |= UINT64_C(1) << bit;
+                        return (int)i * 64 + bit;
+                }
+        return -1;
+}
+
+void execution_release_slot(const struct execution *ex, struct core_sandbox *sb)
+{
+        if (ex->slot >= 0)
+                sb->slots[ex->slot / 64] &= ~(UINT64_C(1) << (ex->slot % 64));
+}
+
+static void execution_on_channel(struct task *task)
 {
         struct execution *ex = list_entry(task, struct execution, task);
         struct core_sandbox *sb = task->sandbox;
@@ -203,8 +222,8 @@ static void on_channel(struct task *task)
         if (sb->waiting)
                 take_over(ex, sb);
         else
-                ex->tag = ex->put_tag = channel_open_tag(sb->channel, on_message, ex);
-        ex->slot = sandbox_slot_take(sb);
+                ex->tag = ex->put_tag = channel_open_tag(sb->channel, execution_on_message, ex);
+        ex->slot = take_slot(sb);
         if (ex->tag == 0 || ex->put_tag == 0 || ex->slot < 0) {
                 err_say(&err, CELLA_OVER_CAPACITY, -EAGAIN, "too many executions at once in this sandbox");
                 execution_fail(ex, &err);
@@ -227,7 +246,7 @@ static void on_channel(struct task *task)
                 execution_begin(ex);
 }
 
-static void on_ready(struct task *task)
+static void execution_on_ready(struct task *task)
 {
         struct execution *ex = list_entry(task, struct execution, task);
         ex->walls = task->sandbox->walls;
@@ -236,7 +255,7 @@ static void on_ready(struct task *task)
                 execution_clock_start(ex);
 }
 
-static void on_violation(struct observer *observer, const struct violation *violation)
+static void execution_on_violation(struct observer *observer, const struct violation *violation)
 {
         struct execution *ex = list_entry(observer, struct execution, observer);
         if (ex->events && ex->events->on_violation)
@@ -245,7 +264,7 @@ static void on_violation(struct observer *observer, const struct violation *viol
                 list_entry(at, struct follower, link)->on_more(list_entry(at, struct follower, link));
 }
 
-static const struct observer_events observer_events = {on_violation, execution_counted};
+static const struct observer_events observer_events = {execution_on_violation, execution_counted};
 
 /* Called before the code is released: from here on a crash of the daemon leaves a row in the log. */
 void execution_log_begin(struct execution *ex)
@@ -300,7 +319,7 @@ int execution_new(struct core *core, const struct caller *caller, struct core_sa
         *request = (struct exec_request){0};
         ex->limits = *limits;
         ex->slot = ex->audit_slot = -1;
-        ex->in.fd = ex->control = -1;
+        ex->in.fd = ex->values.fd = ex->control = -1;
         ex->how.template_fd = -1;
         ex->events = events;
         ex->context = context;
@@ -316,8 +335,8 @@ int execution_new(struct core *core, const struct caller *caller, struct core_sa
         ex->observer.mask = exec_request_mask(&ex->request);
         list_init(&ex->process.link);
         list_init(&ex->followers);
-        ex->task = (struct task){.on_channel = on_channel,
-                                 .on_ready = on_ready,
+        ex->task = (struct task){.on_channel = execution_on_channel,
+                                 .on_ready = execution_on_ready,
                                  .on_lost = execution_lost,
                                  .needs_deaths = execution_needs_deaths,
                                  .on_paused = execution_paused};

@@ -13,7 +13,7 @@
 #include "core/request/scan_job.h"
 #include "core/sandbox/operation.h"
 #include "engine/command.h"
-#include "engine/runtime.h"
+#include "engine/hint.h"
 #include "sys/process.h"
 
 #define SPAWN_TICK_US 1000
@@ -21,17 +21,19 @@
 #define CONTROL_GIVEN_UP (-2)
 #define MOVES_MAX 2
 
-static void spawn(struct execution *ex, bool file_is_there);
+static void execution_spawn_command(struct execution *ex, bool file_is_there);
 
 struct cella_command execution_command(const struct execution *ex)
 {
         const struct exec_request *r = &ex->request;
+        size_t len;
+        const char *text = execution_text(ex, &len);
         return (struct cella_command){
                 .argv = (const char *const *)r->argv,
                 .runtime = r->runtime,
                 .program = runtime_program(ex->core, r->runtime, ex->task.sandbox->image_name),
-                .code = r->code,
-                .code_len = r->code_len,
+                .code = text,
+                .code_len = len,
                 .env = (const char *const *)r->env,
                 .cwd = r->cwd,
                 .stdin_fd = -1,
@@ -39,7 +41,7 @@ struct cella_command execution_command(const struct execution *ex)
         };
 }
 
-static void fail(struct execution *ex, int r, const char *what)
+static void execution_fail_start(struct execution *ex, int r, const char *what)
 {
         struct cella_err err = {0};
         err_set(&err, r == -ENOBUFS ? CELLA_OVER_CAPACITY : CELLA_INTERNAL, r, "%s", what);
@@ -55,7 +57,7 @@ static bool lists_all(const struct execution *ex, const struct core_sandbox *sb)
 static int send_spawn(struct execution *ex, struct command_form *form, struct cella_err *err)
 {
         struct core_sandbox *sb = ex->task.sandbox;
-        int theirs[3];
+        int theirs[4], n = 3;
         const bool lists = sb->one_shot && lists_all(ex, sb);
         ex->file_list = lists ? LIST_EXPECTED : LIST_ON_REQUEST;
         form->head.flags |= (ex->kind != EXECUTION_PLAIN ? INIT_TELL_STARTED : 0) |
@@ -68,9 +70,15 @@ static int send_spawn(struct execution *ex, struct command_form *form, struct ce
                 int r = execution_open_io(ex, theirs, err);
                 if (r < 0)
                         return r;
+                if (ex->values.program && (r = execution_values_open(ex, &theirs[n++])) < 0) {
+                        for (int i = 0; i < 3; i++)
+                                close(theirs[i]);
+                        return err_set(err, CELLA_INTERNAL, r, "cannot create a socket");
+                }
         }
-        int r = channel_send(sb->channel, INIT_SPAWN, ex->tag, theirs, ex->kind == EXECUTION_TERMINAL ? 0 : 3,
-                             &form->head, sizeof form->head, form->data, form->len);
+        int r = channel_send(sb->channel, INIT_SPAWN, ex->tag, theirs,
+                             ex->kind == EXECUTION_TERMINAL ? 0 : (unsigned)n, &form->head, sizeof form->head,
+                             form->data, form->len);
         return r < 0 ? err_set(err, r == -ENOBUFS ? CELLA_OVER_CAPACITY : CELLA_INTERNAL, r,
                                "cannot talk to the sandbox")
                      : 0;
@@ -79,8 +87,8 @@ static int send_spawn(struct execution *ex, struct command_form *form, struct ce
 /* Sends the code as a file, if it cannot be passed as an argument. */
 static int send_file(struct execution *ex, const struct command_form *form)
 {
-        const struct exec_request *r = &ex->request;
-        const char *name = form->file_name;
+        size_t len;
+        const char *text = execution_text(ex, &len), *name = form->file_name;
         struct init_put_file head = {.mode = 0644 | (form->in_workspace ? INIT_IN_WORKSPACE : 0),
                                      .name_len = (uint32_t)strlen(name)};
         char front[sizeof head + 256];
@@ -88,7 +96,7 @@ static int send_file(struct execution *ex, const struct command_form *form)
         memcpy(front + sizeof head, name, head.name_len);
         ex->due = INIT_DONE;
         return channel_send(ex->task.sandbox->channel, INIT_PUT_FILE, ex->tag, NULL, 0, front,
-                            sizeof head + head.name_len, r->code, r->code_len);
+                            sizeof head + head.name_len, text, len);
 }
 
 /* Notes the time after which changed files count as changed by the code. */
@@ -115,11 +123,11 @@ static bool can_restore(struct execution *ex, const struct core_sandbox *sb)
         if (!sb->one_shot || sb->direct || sb->workspace != WORKSPACE_NONE ||
             ex->control == CONTROL_GIVEN_UP || ex->kind == EXECUTION_TERMINAL)
                 return false;
-        pool_how(ex->core, sb->image, &ex->request, &ex->how);
+        pool_how(ex->core, sb->image, ex->key, &ex->request, &ex->how);
         return ex->how.kind == WAITING_TEMPLATE;
 }
 
-static void release(struct execution *ex, bool waited)
+static void execution_release_code(struct execution *ex, bool waited)
 {
         struct core_sandbox *sb = ex->task.sandbox;
         const char *script = waiting_script(&ex->how);
@@ -246,9 +254,13 @@ bool execution_start_elsewhere(struct execution *ex, const struct core_sandbox *
         return true;
 }
 
-static void spawn(struct execution *ex, bool file_is_there)
+static void execution_spawn_command(struct execution *ex, bool file_is_there)
 {
         struct core_sandbox *sb = ex->task.sandbox;
+        if (execution_values_prepare(ex) < 0) {
+                execution_fail_start(ex, -ENOMEM, "run");
+                return;
+        }
         const struct cella_command command = execution_command(ex);
         const struct command_place place = {.foreign_home = sb->workspace != WORKSPACE_NONE,
                                             .network = sb->network.tier != TIER_RESTRICTED,
@@ -261,7 +273,7 @@ static void spawn(struct execution *ex, bool file_is_there)
         if (ex->files_put > 0 || file_is_there)
                 execution_count_before(ex);
         if (ex->control >= 0 || (!file_is_there && can_restore(ex, sb))) {
-                release(ex, ex->control >= 0);
+                execution_release_code(ex, ex->control >= 0);
                 return;
         }
         int r = command_fill(&form, &place, &command, &err);
@@ -269,7 +281,7 @@ static void spawn(struct execution *ex, bool file_is_there)
                 memcpy(ex->script, form.file_name, strlen(form.file_name) + 1);
         if (r == 0 && form.file_name[0] && !file_is_there) {
                 if ((r = send_file(ex, &form)) < 0)
-                        fail(ex, r, "cannot send the code");
+                        execution_fail_start(ex, r, "cannot send the code");
                 return;
         }
         if (r == 0) {
@@ -295,7 +307,7 @@ static void put_next(struct execution *ex)
         ex->due = INIT_EXITED;
         int r = operation_put(ex->task.sandbox, ex->put_tag, f->path, f->data, f->len);
         if (r < 0)
-                fail(ex, r, "cannot send a file");
+                execution_fail_start(ex, r, "cannot send a file");
 }
 
 void execution_begin(struct execution *ex)
@@ -304,7 +316,7 @@ void execution_begin(struct execution *ex)
         if (ex->request.n_files > 0)
                 put_next(ex);
         else
-                spawn(ex, false);
+                execution_spawn_command(ex, false);
 }
 
 static void file_was_put(struct execution *ex, const char *data)
@@ -323,7 +335,7 @@ static void file_was_put(struct execution *ex, const char *data)
                 clock_gettime(CLOCK_REALTIME, &ex->since);
                 execution_clock_spawn(ex, SPAWN_TICK_US);
         } else {
-                spawn(ex, false);
+                execution_spawn_command(ex, false);
         }
 }
 
@@ -339,16 +351,16 @@ void execution_spawn(struct execution *ex)
                 execution_clock_spawn(ex, SPAWN_TICK_US);
         else if (ex->phase == EXECUTION_ATTACHED && ex->task.sandbox &&
                  sandbox_takes_messages(ex->task.sandbox))
-                spawn(ex, false); /* if the sandbox has died, execution_lost() follows */
+                execution_spawn_command(ex, false); /* if the sandbox has died, execution_lost() follows */
 }
 
-void execution_hear_start(struct execution *ex, uint32_t type, const char *data)
+void execution_receive_start(struct execution *ex, uint32_t type, const char *data)
 {
         ex->due = 0;
         if (type == INIT_EXITED) {
                 file_was_put(ex, data);
         } else if (type == INIT_DONE) {
-                spawn(ex, true);
+                execution_spawn_command(ex, true);
         } else {
                 const struct cella_command command = execution_command(ex);
                 struct cella_err cause, err = {0};
@@ -356,7 +368,7 @@ void execution_hear_start(struct execution *ex, uint32_t type, const char *data)
                 const struct image *image = used_image_get(ex->task.sandbox->image);
                 command_explain(image, &command, cause.num < 0 ? cause.num : -EIO, &err);
                 if (err.kind == CELLA_RUNTIME_NOT_FOUND)
-                        runtime_hint(ex->core->store, command.runtime, !image, &err);
+                        hint_of_runtime(ex->core->store, command.runtime, !image, &err);
                 execution_fail(ex, &err);
         }
 }

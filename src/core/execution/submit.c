@@ -3,7 +3,6 @@
 #include "base/err.h"
 #include "core/image/images.h"
 #include "core/record.h"
-#include "core/request/scan_job.h"
 
 int submission_read(struct submission *s, json_t *document, struct cella_err *err)
 {
@@ -83,25 +82,24 @@ static void submission_continue(struct submission *s, int admitted, struct cella
                 submission_execute(s);
 }
 
-static void submission_on_scanned(void *context, int r, struct cella_err *err)
+static void submission_on_admission(void *context, int r, struct cella_err *err)
 {
-        struct submission *s = context;
-        s->scan = NULL;
-        if (r == 0)
-                r = exec_request_choose(s->core, s->caller, &s->request, err);
-        submission_continue(s, r, err);
+        submission_continue(context, r, err);
 }
 
 void submission_start(struct submission *s)
 {
         struct cella_err err = {0};
-        int r = exec_request_admit(s->core, s->caller, &s->request, !s->sandbox, &err);
-        if (r > 0) {
-                r = scan_job_decide(s->core, &s->request, submission_on_scanned, s, &s->scan, &err);
-                if (r == 0)
-                        return;
-        }
-        submission_continue(s, r, &err);
+        s->admission = (struct admission){.core = s->core,
+                                          .caller = s->caller,
+                                          .request = &s->request,
+                                          .target = s->sandbox ? ADMIT_TO_SANDBOX : ADMIT_TO_ANY,
+                                          .scan_during_start = true,
+                                          .decided = submission_on_admission,
+                                          .context = s};
+        int r = admission_begin(&s->admission, &err);
+        if (r != 0)
+                submission_continue(s, r, &err);
 }
 
 static void submission_leave(struct submission *s, bool cancel)
@@ -115,7 +113,7 @@ static void submission_leave(struct submission *s, bool cancel)
                 execution_unref(ex);
                 return;
         }
-        scan_job_cancel(s->scan);
+        admission_cancel(&s->admission);
         if (s->image)
                 image_wait_cancel(s->image);
         exec_request_done(&s->request);

@@ -7,6 +7,7 @@
  * made, and reports the error once. */
 #pragma once
 #include "core/execution/execution.h"
+#include "core/request/admission.h"
 
 struct image_wait;
 struct submission;
@@ -33,7 +34,7 @@ struct submission {
 
         /* Set by this module: */
         struct exec_request request; /* until the execution takes it */
-        struct scan_job *scan;       /* NULL: not waiting for a scan */
+        struct admission admission;
         struct image_wait *image;    /* NULL: not waiting for an image */
         struct execution *execution; /* NULL: not accepted yet */
 };

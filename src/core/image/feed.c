@@ -18,7 +18,7 @@ struct image_feed {
         void *context;
 };
 
-static void on_poll(uv_poll_t *poll, int status, int events)
+static void image_feed_on_poll(uv_poll_t *poll, int status, int events)
 {
         struct image_feed *feed = poll->data;
         (void)status, (void)events;
@@ -53,7 +53,7 @@ int image_feed_new(uv_loop_t *loop, void (*on_room)(void *context), void *contex
         return 0;
 }
 
-static void on_closed(uv_handle_t *handle)
+static void image_feed_on_closed(uv_handle_t *handle)
 {
         free(handle->data);
 }
@@ -64,7 +64,7 @@ struct image_feed *image_feed_free(struct image_feed *feed)
                 return NULL;
         uv_poll_stop(&feed->poll);
         close(feed->fd);
-        uv_close((uv_handle_t *)&feed->poll, on_closed);
+        uv_close((uv_handle_t *)&feed->poll, image_feed_on_closed);
         return NULL;
 }
 
@@ -89,6 +89,6 @@ size_t image_feed_write(struct image_feed *feed, const char *data, size_t len)
                 return len; /* the end of the job reports what happened */
         feed->bytes += n > 0 ? (uint64_t)n : 0;
         if (n < (ssize_t)len)
-                uv_poll_start(&feed->poll, UV_WRITABLE, on_poll);
+                uv_poll_start(&feed->poll, UV_WRITABLE, image_feed_on_poll);
         return n < 0 ? 0 : (size_t)n;
 }

@@ -35,7 +35,7 @@ int image_pull(struct core *core, const struct caller *caller, const struct imag
         return image_job_add(core, caller, &wanted, events, context, ret, err);
 }
 
-static int check_name(const char *name, struct cella_err *err)
+static int images_check_name(const char *name, struct cella_err *err)
 {
         size_t len = strlen(name);
         return len > 0 && len <= NAME_MAX_BYTES
@@ -60,7 +60,7 @@ int image_import(struct core *core, const struct caller *caller, const char *nam
 {
         const struct job wanted = {.type = JOB_IMPORT, .name = (char *)name};
         struct image_wait *w = NULL;
-        int r = name ? check_name(name, err) : 0;
+        int r = name ? images_check_name(name, err) : 0;
         if (r == 0) {
                 images_configure(core);
                 r = image_job_add(core, caller, &wanted, events, context, &w, err);
@@ -92,7 +92,7 @@ int image_remove(struct core *core, const struct caller *caller, const char *nam
                  struct cella_err *err)
 {
         const struct job wanted = {.type = JOB_REMOVE, .name = (char *)name};
-        int r = check_name(name, err);
+        int r = images_check_name(name, err);
         return r < 0 ? r : image_job_add(core, caller, &wanted, events, context, ret, err);
 }
 
@@ -177,7 +177,7 @@ int images_new(struct core *core, struct images **ret, struct cella_err *err)
         return 0;
 }
 
-static void on_closed(uv_handle_t *handle)
+static void images_on_closed(uv_handle_t *handle)
 {
         free(handle->data);
 }
@@ -195,7 +195,7 @@ struct images *images_free(struct images *im)
                         free(list_entry(wait, struct image_wait, link));
                 image_job_free(im, j);
         }
-        uv_close((uv_handle_t *)&im->tick, on_closed);
+        uv_close((uv_handle_t *)&im->tick, images_on_closed);
         return NULL;
 }
 

@@ -33,7 +33,7 @@ void image_job_free(struct images *im, struct job *j)
         free(j);
 }
 
-static bool is_same(const struct job *j, const struct job *other)
+static bool image_jobs_is_same(const struct job *j, const struct job *other)
 {
         if (j->type == JOB_COLLECT || j->type == JOB_BOUND)
                 return other->type == j->type;
@@ -53,7 +53,7 @@ static void take_waits(struct job *j, struct list *ret)
         }
 }
 
-static void tell(struct list *waits, const struct imager_event *end, const struct cella_err *err)
+static void image_jobs_report(struct list *waits, const struct imager_event *end, const struct cella_err *err)
 {
         while (!list_empty(waits)) { /* a callback may cancel others */
                 struct image_wait *w = list_entry(waits->next, struct image_wait, link);
@@ -73,7 +73,7 @@ static void job_end(struct images *im, struct job *j, const struct imager_event 
                 (err ? &im->stat.pulls_failed : &im->stat.pulls)[0]++;
         take_waits(j, &waits);
         image_job_free(im, j);
-        tell(&waits, end, err);
+        image_jobs_report(&waits, end, err);
 }
 
 static void fail_all(struct images *im, const struct cella_err *err, bool begun_only)
@@ -92,7 +92,7 @@ static void fail_all(struct images *im, const struct cella_err *err, bool begun_
         }
 }
 
-static struct job *find(struct images *im, uint64_t id)
+static struct job *image_jobs_find(struct images *im, uint64_t id)
 {
         list_each (at, &im->jobs, other) {
                 struct job *j = list_entry(at, struct job, link);
@@ -104,7 +104,7 @@ static struct job *find(struct images *im, uint64_t id)
 
 /* ---- cella-image ---- */
 
-static void lose(struct images *im, const char *why)
+static void image_jobs_lose(struct images *im, const char *why)
 {
         struct cella_err err = {0};
         im->link = imager_link_free(im->link);
@@ -114,10 +114,10 @@ static void lose(struct images *im, const char *why)
         pump(im);
 }
 
-static void on_event(void *userdata, const struct imager_event *event)
+static void image_jobs_on_event(void *userdata, const struct imager_event *event)
 {
         struct images *im = userdata;
-        struct job *j = find(im, event->id);
+        struct job *j = image_jobs_find(im, event->id);
         if (!j) /* the answer to a cancel */
                 return;
         if (event->type != IMAGER_PROGRESS) {
@@ -132,15 +132,15 @@ static void on_event(void *userdata, const struct imager_event *event)
         }
 }
 
-static void on_lost(void *userdata, bool nonsense)
+static void image_jobs_on_lost(void *userdata, bool nonsense)
 {
-        lose(userdata, nonsense ? "cella-image broke the protocol, and was ended"
-                                : "cella-image has ended during the job");
+        image_jobs_lose(userdata, nonsense ? "cella-image broke the protocol, and was ended"
+                                           : "cella-image has ended during the job");
 }
 
-static const struct imager_link_events link_events = {on_event, on_lost};
+static const struct imager_link_events link_events = {image_jobs_on_event, image_jobs_on_lost};
 
-static void on_started(void *context, const union keeper_packet *packet, int fd)
+static void image_jobs_on_started(void *context, const union keeper_packet *packet, int fd)
 {
         struct images *im = context;
         struct cella_err err = {0};
@@ -193,7 +193,7 @@ static int write_job(struct images *im, const struct job *j, char **ret, size_t 
 }
 
 /* Sends a job.  Returns false if cella-image is gone. */
-static bool begin(struct images *im, struct job *j)
+static bool image_jobs_begin(struct images *im, struct job *j)
 {
         struct cella_err err = {0};
         char *line = NULL;
@@ -208,7 +208,7 @@ static bool begin(struct images *im, struct job *j)
         explicit_bzero(line, len);
         free(line);
         if (r < 0) {
-                lose(im, "cella-image has ended during the job");
+                image_jobs_lose(im, "cella-image has ended during the job");
                 return false;
         }
         if (j->archive >= 0)
@@ -224,7 +224,7 @@ static bool is_long(const struct job *j)
 
 /* Returns a job that may start now.  Not one that equals a job which is being cancelled, and not too many
  * long ones, which can take as long as their client likes. */
-static struct job *next(struct images *im)
+static struct job *image_jobs_next(struct images *im)
 {
         unsigned n_long = 0;
         list_each (at, &im->jobs, other) {
@@ -236,7 +236,7 @@ static struct job *next(struct images *im)
                 bool waits = j->id != 0 || (is_long(j) && n_long >= IMAGES_LONG_MAX);
                 list_each (earlier, &im->jobs, after) {
                         const struct job *e = list_entry(earlier, struct job, link);
-                        if (e->id && is_same(e, j))
+                        if (e->id && image_jobs_is_same(e, j))
                                 waits = true;
                 }
                 if (!waits)
@@ -250,16 +250,16 @@ static void pump(struct images *im)
         struct job *j;
         if (!im->link) {
                 if (im->n_jobs > 0 && !im->asked)
-                        im->asked = keeper_link_ask(im->core->keeper, KEEPER_IMAGER_WANTED, 0, on_started,
-                                                    im) == 0;
+                        im->asked = keeper_link_ask(im->core->keeper, KEEPER_IMAGER_WANTED, 0,
+                                                    image_jobs_on_started, im) == 0;
                 return;
         }
-        while (im->running < IMAGER_JOBS_MAX && (j = next(im)))
-                if (!begin(im, j))
-                        return; /* lose() has already called pump() */
+        while (im->running < IMAGER_JOBS_MAX && (j = image_jobs_next(im)))
+                if (!image_jobs_begin(im, j))
+                        return; /* image_jobs_lose() has already called pump() */
 }
 
-static void cancel(struct images *im, struct job *j)
+static void image_jobs_cancel(struct images *im, struct job *j)
 {
         char *line = NULL;
         size_t len;
@@ -274,7 +274,7 @@ static void cancel(struct images *im, struct job *j)
                 r = imager_link_send(im->link, line, len, -1);
         free(line);
         if (r < 0)
-                lose(im, "cella-image has ended during the job");
+                image_jobs_lose(im, "cella-image has ended during the job");
 }
 
 /* Ends an upload that is too slow and would keep its slot for ever. */
@@ -293,12 +293,12 @@ static void end_slow(struct images *im, int64_t now)
         err_say(&err, CELLA_INVALID_REQUEST, -ETIMEDOUT, "the archive comes too slowly: less than 1 KiB/s");
         err_hint(&err, "nothing was changed; put it where it can be sent from faster");
         take_waits(slow, &waits);
-        cancel(im, slow);
-        tell(&waits, NULL, &err);
+        image_jobs_cancel(im, slow);
+        image_jobs_report(&waits, NULL, &err);
 }
 
 /* Runs while there are jobs or a cella-image process. */
-static void on_tick(uv_timer_t *timer)
+static void image_jobs_on_tick(uv_timer_t *timer)
 {
         struct images *im = timer->data;
         int64_t now = clock_us();
@@ -306,7 +306,7 @@ static void on_tick(uv_timer_t *timer)
         list_each (at, &im->jobs, other) {
                 const struct job *j = list_entry(at, struct job, link);
                 if (im->link && j->cancelled_us && now - j->cancelled_us > CANCEL_US) {
-                        lose(im, "cella-image did not end a cancelled job, and was ended");
+                        image_jobs_lose(im, "cella-image did not end a cancelled job, and was ended");
                         return;
                 }
         }
@@ -321,8 +321,8 @@ static void on_tick(uv_timer_t *timer)
 
 /* ---- waiting for a job ---- */
 
-static int join(struct images *im, struct job *j, const struct image_events *events, void *context,
-                struct image_wait **ret, struct cella_err *err)
+static int image_jobs_join(struct images *im, struct job *j, const struct image_events *events, void *context,
+                           struct image_wait **ret, struct cella_err *err)
 {
         struct image_wait *w = calloc(1, sizeof *w);
         if (!w)
@@ -356,8 +356,8 @@ int image_job_add(struct core *core, const struct caller *caller, const struct j
         list_each (at, &im->jobs, other) {
                 struct job *j = list_entry(at, struct job, link);
                 /* A JOB_BOUND that was already sent may have the old value. */
-                if (is_same(j, wanted) && !j->cancelled_us && !(j->type == JOB_BOUND && j->id))
-                        return join(im, j, events, context, ret, err);
+                if (image_jobs_is_same(j, wanted) && !j->cancelled_us && !(j->type == JOB_BOUND && j->id))
+                        return image_jobs_join(im, j, events, context, ret, err);
         }
         if (core->stopping)
                 return err_say(err, CELLA_ENGINE_UNAVAILABLE, -ESHUTDOWN, "the daemon is shutting down");
@@ -377,11 +377,11 @@ int image_job_add(struct core *core, const struct caller *caller, const struct j
         im->n_jobs++;
         r = (wanted->name && !j->name) || (wanted->platform && !j->platform)
                     ? err_set(err, CELLA_INTERNAL, -ENOMEM, "images")
-                    : join(im, j, events, context, ret, err);
+                    : image_jobs_join(im, j, events, context, ret, err);
         if (r < 0)
                 image_job_free(im, j);
         else /* deferred, so that the caller has *ret before on_end is called */
-                uv_timer_start(&im->tick, on_tick, 0, TICK_MS);
+                uv_timer_start(&im->tick, image_jobs_on_tick, 0, TICK_MS);
         return r;
 }
 
@@ -393,5 +393,5 @@ void image_wait_cancel(struct image_wait *w)
         free(w);
         if (!j || !list_empty(&j->waits))
                 return;
-        cancel(im, j);
+        image_jobs_cancel(im, j);
 }

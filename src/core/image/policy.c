@@ -11,20 +11,20 @@
 #include "core/settings/image_fields.h"
 #include "secret/handle.h"
 
-static const json_t *images(const struct settings *settings, const char *name)
+static const json_t *image_policy_images(const struct settings *settings, const char *name)
 {
         return json_object_get(json_object_get(settings->document, "images"), name);
 }
 
 uint64_t image_policy_max_bytes(const struct settings *settings)
 {
-        const json_int_t n = json_integer_value(images(settings, "max_bytes"));
+        const json_int_t n = json_integer_value(image_policy_images(settings, "max_bytes"));
         return n > 0 ? (uint64_t)n : 0;
 }
 
 bool image_policy_pulls(const struct settings *settings)
 {
-        const char *word = json_string_value(images(settings, "pull"));
+        const char *word = json_string_value(image_policy_images(settings, "pull"));
         return word && !strcmp(word, "missing");
 }
 
@@ -43,8 +43,8 @@ static bool lists(const json_t *list, const char *registry)
 int image_policy_check(const struct settings *settings, const struct reference *ref, bool insecure,
                        bool *ret_insecure, struct cella_err *err)
 {
-        bool listed = lists(images(settings, "insecure_registries"), ref->registry);
-        if (!lists(images(settings, "registries"), ref->registry)) {
+        bool listed = lists(image_policy_images(settings, "insecure_registries"), ref->registry);
+        if (!lists(image_policy_images(settings, "registries"), ref->registry)) {
                 err_say(err, CELLA_ACCESS_DENIED, -EACCES,
                         "access denied: the registry %.120s is not in "
                         "the settings' images.registries",
@@ -90,7 +90,8 @@ static int write_credentials(const struct secret *secret, char *ret, size_t size
 int image_policy_credentials(struct core *core, const struct reference *ref, char **ret,
                              struct cella_err *err)
 {
-        const json_t *handle = json_object_get(images(&core->settings, "credentials"), ref->registry);
+        const json_t *handle =
+                json_object_get(image_policy_images(&core->settings, "credentials"), ref->registry);
         AUTO(secret_free) struct secret *secret = NULL;
         char name[SECRET_NAME_SIZE];
         *ret = NULL;

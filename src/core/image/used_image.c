@@ -71,7 +71,7 @@ static struct used_image *find_kept(struct core *core, const char *name)
         return NULL;
 }
 
-static void keep(struct core *core, struct used_image *used)
+static void used_image_keep(struct core *core, struct used_image *used)
 {
         if (core->n_used_images >= KEPT_MAX)
                 used_images_done(core);
@@ -104,7 +104,7 @@ int used_image_find(struct core *core, const char *name, struct used_image **ret
         snprintf(used->name, sizeof used->name, "%s", name);
         list_init(&used->link);
         if (settled)
-                keep(core, used);
+                used_image_keep(core, used);
         *ret = used;
         return 0;
 }
@@ -127,7 +127,7 @@ int used_image_remote(const char *name, bool pulls, struct used_image **ret, str
         return 0;
 }
 
-int used_image_tell(struct used_image *used, const struct docker_made *made, struct cella_err *err)
+int used_image_report(struct used_image *used, const struct docker_made *made, struct cella_err *err)
 {
         struct image *image = NULL;
         char id[IMAGE_ID_LEN + 1];

@@ -23,7 +23,7 @@ int used_image_find(struct core *core, const char *name, struct used_image **ret
 int used_image_remote(const char *name, bool pulls, struct used_image **ret, struct cella_err *err);
 /* Stores what the engine reported. */
 struct docker_made;
-int used_image_tell(struct used_image *used, const struct docker_made *made, struct cella_err *err);
+int used_image_report(struct used_image *used, const struct docker_made *made, struct cella_err *err);
 
 struct used_image *used_image_ref(struct used_image *used); /* these three accept NULL */
 void used_image_unref(struct used_image *used);

@@ -35,6 +35,9 @@ struct pool {
         unsigned size;
         bool network; /* its members have a network */
         bool lasting; /* it is in the settings; otherwise it is removed some time after wanted_us */
+        struct learner *learner; /* it belongs to this one, see learned.h; NULL: none */
+        json_t *learned;         /* the modules that were learned */
+        uint64_t template_bytes;
         int64_t wanted_us;
         /* Called when a member has become ready; requests may need its place. */
         void (*on_ready)(struct pool *pool);
@@ -50,6 +53,25 @@ struct pool {
         uint64_t hits, misses;
         int64_t refill_us; /* time to make the last member */
 };
+
+static inline bool pool_lacks_template(const struct pool *pool)
+{
+        return pool->how.kind == WAITING_TEMPLATE && pool->how.template_fd < 0;
+}
+
+/* Whether it is a pool of spare sandboxes, in which no interpreter waits. */
+static inline bool pool_is_spare(const struct pool *pool)
+{
+        return !pool->runtime[0];
+}
+
+/* Makes a pool without members, which is in no list yet; takes preload. */
+struct pool *pool_new(struct core *core, const char *runtime, const char *image, json_t *preload,
+                      const struct cella_limits *limits);
+void pool_free(struct pool *pool);
+/* Finds a pool of the settings that is the same except for its size. */
+struct pool *pool_find_same(struct list *pools, const char *image, const char *runtime, const char *lends,
+                            const json_t *preload, const struct cella_limits *limits);
 
 /* Starts to make another member. */
 int pool_add_member(struct pool *pool);

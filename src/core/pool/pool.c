@@ -8,9 +8,11 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/limits.h"
+#include "base/runtime.h"
+#include "core/pool/learned.h"
 #include "core/pool/member.h"
 #include "core/sandbox/queue.h"
-#include "engine/runtime.h"
+#include "snapshot/preload.h"
 #include "sys/file.h"
 
 #define SPARES_MAX 4                 /* pools of spare sandboxes that are not in the settings */
@@ -27,6 +29,7 @@
 static void on_template(void *context, int fd, char *modules, const struct cella_err *err)
 {
         struct pool *pool = context;
+        struct core *core = pool->core;
         pool->maker = NULL;
         if (fd < 0) {
                 pool->problem = *err;
@@ -37,12 +40,9 @@ static void on_template(void *context, int fd, char *modules, const struct cella
                 pool->how.template_fd = fd;
                 pool->how.modules = modules;
         }
-        pools_refill(pool->core);
-}
-
-static bool lacks_template(const struct pool *pool)
-{
-        return pool->how.kind == WAITING_TEMPLATE && pool->how.template_fd < 0;
+        if (pool->learner)
+                learned_made(pool);
+        pools_refill(core);
 }
 
 static void try_again(struct pool *pool)
@@ -56,11 +56,15 @@ static void try_again(struct pool *pool)
 
 static void make_template(struct pool *pool)
 {
-        if (pool->maker || template_make(pool->core, pool->image, pool->how.program, pool->preload,
-                                         on_template, pool, &pool->maker, &pool->problem) == 0)
+        if (pool->maker)
                 return;
-        pool->how.kind = WAITING_NOT;
-        pool->retry_us = clock_us() + RETRY_US;
+        json_t *modules = pool->learner ? learned_preload(pool) : json_incref(pool->preload);
+        if (template_make(pool->core, pool->image, pool->how.program, modules, on_template, pool,
+                          &pool->maker, &pool->problem) < 0) {
+                pool->how.kind = WAITING_NOT;
+                pool->retry_us = clock_us() + RETRY_US;
+        }
+        json_decref(modules);
 }
 
 static void drop_template(struct pool *pool)
@@ -120,8 +124,8 @@ static void on_member_ready(struct pool *pool)
         pools_refill(pool->core);
 }
 
-static struct pool *pool_new(struct core *core, const char *runtime, const char *image, json_t *preload,
-                             const struct cella_limits *limits)
+struct pool *pool_new(struct core *core, const char *runtime, const char *image, json_t *preload,
+                      const struct cella_limits *limits)
 {
         struct pool *pool = preload ? calloc(1, sizeof *pool) : NULL;
         if (!pool) {
@@ -137,8 +141,10 @@ static struct pool *pool_new(struct core *core, const char *runtime, const char 
         return pool;
 }
 
-static void pool_free(struct pool *pool)
+void pool_free(struct pool *pool)
 {
+        if (pool->learner)
+                learned_forget(pool);
         list_each (at, &pool->core->sandboxes, other) {
                 struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
                 if (sb->pool == pool)
@@ -150,6 +156,7 @@ static void pool_free(struct pool *pool)
         list_remove(&pool->link);
         used_image_unref(pool->image);
         json_decref(pool->preload);
+        json_decref(pool->learned);
         free(pool);
 }
 
@@ -166,7 +173,7 @@ static unsigned making(const struct core *core)
 static bool wants_member(const struct pool *pool)
 {
         const struct core *core = pool->core;
-        return pool->n_ready + pool->n_making < pool->size && !pool->no_image && !lacks_template(pool) &&
+        return pool->n_ready + pool->n_making < pool->size && !pool->no_image && !pool_lacks_template(pool) &&
                clock_us() >= pool->not_before_us && core->alive + 1 < core->settings.sandboxes_max &&
                making(core) < MAKING_AT_ONCE;
 }
@@ -227,7 +234,7 @@ static void drop_unwanted(struct core *core)
         const int64_t since = clock_us() - WANTED_US;
         list_each (at, &core->pools, other) {
                 struct pool *pool = list_entry(at, struct pool, link);
-                if (!pool->lasting && pool->wanted_us < since)
+                if (!pool->lasting && !pool->learner && pool->wanted_us < since)
                         pool_free(pool);
         }
 }
@@ -235,6 +242,7 @@ static void drop_unwanted(struct core *core)
 void pools_tick(struct core *core)
 {
         drop_unwanted(core);
+        learned_tick(core);
         if (making(core) > 0)
                 drop_overdue(core);
         pools_refill(core);
@@ -254,7 +262,7 @@ void pools_refill(struct core *core)
                                 continue;
                         if (pool->problem.kind && !pool->maker && clock_us() >= pool->retry_us)
                                 try_again(pool);
-                        if (lacks_template(pool))
+                        if (pool_lacks_template(pool))
                                 make_template(pool);
                 }
         const int64_t now = clock_us();
@@ -297,33 +305,28 @@ bool pools_give_way(struct core *core, unsigned wanted)
 
 /* ---- taking a member ---- */
 
-/* Whether it is a pool of spare sandboxes, in which no interpreter waits. */
-static bool is_spare(const struct pool *pool)
-{
-        return !pool->runtime[0];
-}
-
 static bool serves_runtime(const struct pool *pool, const struct used_image *image,
                            const struct exec_request *r)
 {
         struct runtime runtime;
-        return r->runtime && runtime_find(r->runtime, &runtime) == 0 &&
+        return r->runtime && !exec_request_wants_value(r) && runtime_find(r->runtime, &runtime) == 0 &&
                !strcmp(runtime.program, pool->how.program) &&
                !runtime_program(pool->core, r->runtime,
                                 used_image_name(image)) && /* not the waiting program */
                waiting_fits(&pool->how, r);
 }
 
-static bool serves(const struct pool *pool, const struct used_image *image, const struct sandbox_spec *spec,
-                   const struct exec_request *r)
+static bool serves(const struct pool *pool, const struct used_image *image, const char *key,
+                   const struct sandbox_spec *spec, const struct exec_request *r)
 {
-        if (pool->no_image || !used_image_same(pool->image, image))
+        if (pool->no_image || !used_image_same(pool->image, image) ||
+            (pool->learner && !learned_fits(pool, key, r)))
                 return false;
         if (spec &&
             (!limits_fit_sandbox(&pool->limits, &spec->limits) || (spec->required && pool->core->missing) ||
              pool->network != (spec->network.tier != TIER_RESTRICTED)))
                 return false;
-        return is_spare(pool) || serves_runtime(pool, image, r);
+        return pool_is_spare(pool) || serves_runtime(pool, image, r);
 }
 
 /* An image or limits that were requested twice within a while will probably be requested again, so they get
@@ -338,7 +341,7 @@ static void want_spare(struct core *core, const struct sandbox_spec *spec, struc
                 return;
         list_each (at, &core->pools, other) {
                 struct pool *p = list_entry(at, struct pool, link);
-                if (p->lasting)
+                if (p->lasting || p->learner)
                         continue;
                 n++;
                 if (!oldest || p->wanted_us < oldest->wanted_us)
@@ -364,8 +367,10 @@ struct core_sandbox *pool_take(struct core *core, const struct sandbox_spec *spe
                 return NULL;
         list_each (at, &core->pools, other) {
                 struct pool *pool = list_entry(at, struct pool, link);
-                if (pool->lends[0] || !serves(pool, spec->image, spec, r))
+                if (pool->lends[0] || !serves(pool, spec->image, spec->caller->key, spec, r))
                         continue;
+                if (missed && missed->learner && !pool_is_spare(pool))
+                        continue; /* restoring its template takes less time than the imports */
                 struct waiting *w = pool_first_alive(pool);
                 pool->wanted_us = clock_us();
                 if (w) {
@@ -373,7 +378,7 @@ struct core_sandbox *pool_take(struct core *core, const struct sandbox_spec *spe
                                 missed->misses++;
                         return pool_take_member(pool, w, spec);
                 }
-                if (is_spare(pool))
+                if (pool_is_spare(pool))
                         spare = pool;
                 else if (!missed)
                         missed = pool;
@@ -393,21 +398,21 @@ void pool_sandbox_gone(struct core_sandbox *sb)
         sb->pool = NULL;
 }
 
-void pool_how(const struct core *core, const struct used_image *image, const struct exec_request *r,
-              struct waiting_how *ret)
+void pool_how(const struct core *core, const struct used_image *image, const char *key,
+              const struct exec_request *r, struct waiting_how *ret)
 {
         *ret = (struct waiting_how){.kind = WAITING_NOT, .template_fd = -1};
         list_each (at, &core->pools, other) {
                 const struct pool *pool = list_entry(at, struct pool, link);
                 if (pool->how.kind == WAITING_TEMPLATE && pool->how.template_fd >= 0 &&
-                    serves(pool, image, NULL, r)) {
+                    serves(pool, image, key, NULL, r)) {
                         *ret = pool->how;
                         return;
                 }
         }
 }
 
-bool pool_template(const struct core *core, const struct used_image *image, const char *name,
+bool pool_template(const struct core *core, const struct used_image *image, const char *key, const char *name,
                    struct waiting_how *ret)
 {
         struct runtime runtime;
@@ -416,7 +421,7 @@ bool pool_template(const struct core *core, const struct used_image *image, cons
         list_each (at, &core->pools, other) {
                 const struct pool *pool = list_entry(at, struct pool, link);
                 if (pool->how.template_fd >= 0 && !strcmp(pool->how.program, runtime.program) &&
-                    used_image_same(pool->image, image)) {
+                    used_image_same(pool->image, image) && (!pool->learner || learned_serves(pool, key))) {
                         *ret = pool->how;
                         return true;
                 }
@@ -426,18 +431,29 @@ bool pool_template(const struct core *core, const struct used_image *image, cons
 
 /* ---- configuration ---- */
 
-/* Finds a pool that is the same except for its size. */
-static struct pool *find_same(struct list *pools, const char *image, const char *runtime, const char *lends,
-                              const json_t *preload, const struct cella_limits *limits)
+struct pool *pool_find_same(struct list *pools, const char *image, const char *runtime, const char *lends,
+                            const json_t *preload, const struct cella_limits *limits)
 {
         list_each (at, pools, other) {
                 struct pool *pool = list_entry(at, struct pool, link);
-                if (!strcmp(pool->image_name, image) && !strcmp(pool->runtime, runtime) &&
+                if (!pool->learner && !strcmp(pool->image_name, image) && !strcmp(pool->runtime, runtime) &&
                     !strcmp(pool->lends, lends) && json_equal(pool->preload, preload) &&
                     limits_fit_sandbox(&pool->limits, limits))
                         return pool;
         }
         return NULL;
+}
+
+/* Returns a new reference to the modules that are imported in advance: an array, or the string PRELOAD_AUTO.
+ */
+static json_t *preload_of(const json_t *entry, const char *runtime)
+{
+        struct waiting_how how;
+        json_t *preload = json_object_get(entry, "preload");
+        waiting_how(runtime, &how);
+        if (how.kind != WAITING_TEMPLATE)
+                return json_array();
+        return preload ? json_incref(preload) : json_string(PRELOAD_AUTO);
 }
 
 /* lender: the entry's pool of sandboxes to lend, in which no interpreter waits. */
@@ -446,13 +462,12 @@ static int add_pool(struct core *core, struct list *old, const json_t *entry, bo
         const char *named = json_string_value(json_object_get(entry, "runtime"));
         const char *runtime = lender ? "" : named, *lends = lender ? named : "";
         const char *image = json_string_value(json_object_get(entry, "image"));
-        json_t *preload = lender ? NULL : json_object_get(entry, "preload");
+        json_t *preload = preload_of(entry, runtime);
         unsigned size = (unsigned)json_integer_value(json_object_get(entry, lender ? "lease" : "size"));
         struct cella_limits limits = core->settings.limits;
         limits_overlay(json_object_get(entry, "limits"), &limits, NULL);
-        preload = preload ? json_incref(preload) : json_array();
         image = image ? image : core->settings.image;
-        struct pool *pool = find_same(old, image, runtime, lends, preload, &limits);
+        struct pool *pool = pool_find_same(old, image, runtime, lends, preload, &limits);
         if (pool) {
                 list_remove(&pool->link);
                 json_decref(preload);
@@ -506,6 +521,7 @@ int pools_configure(struct core *core, struct cella_err *err)
                 r = entry ? add_pool(core, &old, entry, false) : -ENOMEM;
                 json_decref(entry);
         }
+        learned_keep(core, &old);
         free_all(&old);
         pools_refill(core);
         return r < 0 ? err_set(err, CELLA_INTERNAL, r, "pools") : 0;
@@ -514,62 +530,5 @@ int pools_configure(struct core *core, struct cella_err *err)
 void pools_stop(struct core *core)
 {
         free_all(&core->pools);
-}
-
-/* ---- queries ---- */
-
-static json_t *pool_about(const struct pool *p)
-{
-        static const char *const ways[] = {[WAITING_NOT] = "sandbox",
-                                           [WAITING_SHELL] = "started",
-                                           [WAITING_SCRIPT] = "started",
-                                           [WAITING_TEMPLATE] = "template"};
-        return json_pack("{s:s, s:s?, s:b, s:O, s:o, s:I, s:s, s:s?}", "image", p->image_name, "runtime",
-                         p->lends[0]   ? p->lends
-                         : is_spare(p) ? NULL
-                                       : p->runtime,
-                         "lease", (int)(p->lends[0] != 0), "preload", p->preload, "limits",
-                         limits_to_json(&p->limits), "size", (json_int_t)p->size, "waits",
-                         p->no_image         ? "for the image"
-                         : lacks_template(p) ? "making the template"
-                                             : ways[p->how.kind],
-                         "problem", p->problem.kind ? p->problem.msg : NULL);
-}
-
-static json_t *pool_counters(const struct pool *p)
-{
-        return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "total",
-                         (json_int_t)p->n_ready + p->n_making + p->n_in_use, "available",
-                         (json_int_t)p->n_ready, "making", (json_int_t)p->n_making, "in_use",
-                         (json_int_t)p->n_in_use, "hits", (json_int_t)p->hits, "misses",
-                         (json_int_t)p->misses, "refill_ms", (double)p->refill_us / 1000);
-}
-
-static unsigned in_use_of(const struct pool *p, const struct caller *caller)
-{
-        unsigned n = 0;
-        list_each (at, &p->core->sandboxes, other) {
-                const struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
-                n += sb->pool == p && caller_sees(caller, sb->key);
-        }
-        return n;
-}
-
-json_t *pools_to_json(const struct core *core, const struct caller *caller)
-{
-        const bool all = caller_sees_counters(caller);
-        json_t *list = json_array();
-        list_each (at, &core->pools, other) {
-                const struct pool *p = list_entry(at, struct pool, link);
-                if (!p->lasting && (p->size == 0 || !all)) /* those have limits that a request asked for */
-                        continue;
-                json_t *o = pool_about(p), *counters = all ? pool_counters(p) : NULL;
-                if (all)
-                        json_object_update(o, counters);
-                else
-                        json_object_set_new(o, "in_use", json_integer(in_use_of(p, caller)));
-                json_decref(counters);
-                json_array_append_new(list, o);
-        }
-        return list;
+        learned_stop(core);
 }

@@ -21,8 +21,8 @@ int pool_lease(struct core *core, const struct sandbox_spec *spec, const char *r
                struct core_sandbox **ret, struct cella_err *err);
 /* Returns how the interpreter of a new sandbox of that image is started for this request; kind WAITING_NOT:
  * normally. */
-void pool_how(const struct core *core, const struct used_image *image, const struct exec_request *request,
-              struct waiting_how *ret);
+void pool_how(const struct core *core, const struct used_image *image, const char *key,
+              const struct exec_request *request, struct waiting_how *ret);
 /* Ends as many members as needed to make room for `wanted` sandboxes, or after the limit was lowered.
  * Returns whether it ended any. */
 bool pools_give_way(struct core *core, unsigned wanted);
@@ -34,10 +34,12 @@ void pools_refill(struct core *core);
 /* Called by a timer: also ends members that take too long to start. */
 void pools_tick(struct core *core);
 
-/* Finds the template of a runtime of that image, for contexts.  Returns false if there is none (yet). */
-bool pool_template(const struct core *core, const struct used_image *image, const char *runtime,
-                   struct waiting_how *ret);
+/* Finds the template of a runtime of that image, for contexts of that key.  Returns false if there is none
+ * (yet). */
+bool pool_template(const struct core *core, const struct used_image *image, const char *key,
+                   const char *runtime, struct waiting_how *ret);
 
-/* Returns the pools.  A caller that may not see the daemon's counters gets only the pools of the settings and
- * the number of its own sandboxes in use. */
+/* Returns the pools, those of the settings first.  A caller that may not see the daemon's counters gets only
+ * these, with the number of its own sandboxes in use.  Learned pools follow, only those of the caller's key;
+ * the owner gets all. */
 json_t *pools_to_json(const struct core *core, const struct caller *caller);

@@ -13,8 +13,8 @@
 
 #include "base/auto.h"
 #include "base/err.h"
+#include "base/runtime.h"
 #include "engine/command.h"
-#include "engine/runtime.h"
 #include "image/store/store.h"
 #include "snapshot/programs.h"
 #include "snapshot/release.h"
@@ -221,13 +221,13 @@ static int make_control(int ret[2], struct cella_err *err)
 {
         const int room = 2 * RELEASE_MAX; /* a release message is sent completely or not at all */
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ret) < 0)
-                return err_set(err, CELLA_OVER_CAPACITY, -errno, "cannot make a socket");
+                return err_set(err, CELLA_OVER_CAPACITY, -errno, "cannot create a socket");
         setsockopt(ret[0], SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
         if (fcntl(ret[0], F_SETFL, O_NONBLOCK) < 0) {
                 int r = -errno;
                 close(ret[0]);
                 close(ret[1]);
-                return err_set(err, CELLA_INTERNAL, r, "cannot make a socket");
+                return err_set(err, CELLA_INTERNAL, r, "cannot create a socket");
         }
         return 0;
 }
@@ -317,12 +317,17 @@ int waiting_spawn(struct core_sandbox *sb, uint32_t tag, const struct waiting_ho
         return r;
 }
 
-/* Writes the module names after the head, which contains their length. */
+/* Writes the module names after the head, which contains their length.  The first one is "-" unless the list
+ * is empty: the standard library is hidden in the template. */
 static ssize_t put_preload(char *body, size_t size, const json_t *preload, struct cella_err *err)
 {
         struct release_head head = {0};
         size_t len = sizeof head, i;
         json_t *name;
+        if (json_is_string(preload) || json_array_size(preload) > 0) {
+                memcpy(body + len, "-", 2);
+                len += 2;
+        }
         json_array_foreach ((json_t *)preload, i, name) {
                 size_t n = json_string_length(name) + 1;
                 if (len + n > size)
@@ -339,7 +344,9 @@ static ssize_t put_preload(char *body, size_t size, const json_t *preload, struc
 static int boot_fd(struct cella_err *err)
 {
         AUTO(sys_close) int boot = sys_memfd_create("python.py", MFD_CLOEXEC);
-        if (boot < 0 || sys_write_all(boot, warm_python_py, warm_python_py_len + 1) < 0 ||
+        if (boot < 0 || sys_write_all(boot, warm_hidden_py, warm_hidden_py_len) < 0 ||
+            sys_write_all(boot, warm_learned_py, warm_learned_py_len) < 0 ||
+            sys_write_all(boot, warm_python_py, warm_python_py_len + 1) < 0 ||
             sys_write_all(boot, warm_context_py, warm_context_py_len) < 0 || lseek(boot, 0, SEEK_SET) < 0)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "python.py");
         return TAKE_FD(boot);

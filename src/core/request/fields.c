@@ -131,23 +131,28 @@ static const struct field content = {.name = "", .type = FIELD_ANY, .check = che
                 {.name = "encoding",                                                                         \
                  .type = FIELD_WORD,                                                                         \
                  .words = encoding_words,                                                                    \
-                 .help = "of stdout and stderr in the answer"},                                              \
+                 .help = "encoding of stdout and stderr in the answer"},                                     \
                 {.name = "on_output_limit",                                                                  \
                  .type = FIELD_WORD,                                                                         \
                  .words = output_words,                                                                      \
-                 .help = "what output past limits.output_bytes does"},                                       \
+                 .help = "output beyond limits.output_bytes: drain discards it, kill ends the run"},         \
                 {.name = "allowed_imports",                                                                  \
                  .type = FIELD_ARRAY,                                                                        \
                  .item = &module,                                                                            \
                  .max = IMPORTS_MAX,                                                                         \
-                 .help = "code that imports any other module, or might, is not run"},                        \
-                {.name = "detach", .type = FIELD_BOOLEAN, .help = "continues when the client disconnects"},  \
-                {.name = "list_files", .type = FIELD_BOOLEAN, .help = "say what changed in the workspace"},  \
+                 .help = "modules that the code may import; code that may import others is not run"},        \
+                {.name = "detach",                                                                           \
+                 .type = FIELD_BOOLEAN,                                                                      \
+                 .help = "the execution continues when the client disconnects"},                             \
+                {.name = "list_files",                                                                       \
+                 .type = FIELD_BOOLEAN,                                                                      \
+                 .help = "list the changed files of the workspace in the result"},                           \
                 {.name = "rich",                                                                             \
                  .type = FIELD_BOOLEAN,                                                                      \
-                 .help = "PNG, JPEG and SVG files that the code writes are results; implies list_files"},    \
+                 .help = "results: the value of the last expression (Python, Node), and PNG, JPEG and SVG "  \
+                         "files that the code writes; implies list_files"},                                  \
         {                                                                                                    \
-                .name = "network", .type = FIELD_OBJECT, .help = "what it may reach"                         \
+                .name = "network", .type = FIELD_OBJECT, .help = "network access"                            \
         }
 
 static struct field *with_tables(struct field *fields)
@@ -169,7 +174,7 @@ static struct field *with_tables(struct field *fields)
 #define ENGINE_FIELD                                                                                         \
         {                                                                                                    \
                 .name = "engine", .type = FIELD_WORD, .words = engine_words,                                 \
-                .help = "what makes the sandbox"                                                             \
+                .help = "engine that creates the sandbox"                                                    \
         }
 #define WORKSPACE_FIELD                                                                                      \
         {                                                                                                    \
@@ -195,20 +200,21 @@ static struct field *with_tables(struct field *fields)
 
 const struct field *exec_fields(void)
 {
-        static struct field fields[] = {EXEC_FIELDS,
-                                        IMAGE_FIELD,
-                                        ENGINE_FIELD,
-                                        {.name = "scope",
-                                         .type = FIELD_WORD,
-                                         .words = scope_words,
-                                         .help = "which executions share a sandbox"},
-                                        NAME_FIELD("session", "the conversation it belongs to"),
-                                        NAME_FIELD("agent", "the agent it runs for"),
-                                        WORKSPACE_FIELD,
-                                        MOUNTS_FIELD,
-                                        SYNONYM_RUN_FIELDS,
-                                        SYNONYM_LIMIT_FIELDS,
-                                        {0}};
+        static struct field fields[] = {
+                EXEC_FIELDS,
+                IMAGE_FIELD,
+                ENGINE_FIELD,
+                {.name = "scope",
+                 .type = FIELD_WORD,
+                 .words = scope_words,
+                 .help = "which executions share a sandbox"},
+                NAME_FIELD("session", "name of the session that the execution belongs to"),
+                NAME_FIELD("agent", "name of the agent that the execution belongs to"),
+                WORKSPACE_FIELD,
+                MOUNTS_FIELD,
+                SYNONYM_RUN_FIELDS,
+                SYNONYM_LIMIT_FIELDS,
+                {0}};
         return with_tables(fields);
 }
 
@@ -234,7 +240,7 @@ const struct field *lease_fields(void)
                  .type = FIELD_MAP,
                  .item = &argument,
                  .max = 64,
-                 .help = "your own labels, to find the sandbox by"},
+                 .help = "labels, by which GET /v1/sandboxes finds the sandbox"},
                 {0}};
         return fields;
 }
@@ -245,7 +251,7 @@ const struct field *sandbox_fields(void)
                 IMAGE_FIELD,
                 ENGINE_FIELD,
                 {.name = "limits", .type = FIELD_OBJECT, .help = "as in the settings"},
-                {.name = "network", .type = FIELD_OBJECT, .help = "what it may reach"},
+                {.name = "network", .type = FIELD_OBJECT, .help = "network access"},
                 WORKSPACE_FIELD,
                 MOUNTS_FIELD,
                 NAME_FIELD("agent", "the agent that uses the sandbox"),
@@ -254,14 +260,13 @@ const struct field *sandbox_fields(void)
                                              "ttl_ms, otherwise removed"),
                 {.name = "persistent",
                  .type = FIELD_BOOLEAN,
-                 .help = "its workspace, limits and metadata survive a restart of the daemon; false: its "
-                         "files "
-                         "are in memory only"},
+                 .help = "workspace, limits and metadata survive a restart of the daemon; false: files are "
+                         "in memory only"},
                 {.name = "metadata",
                  .type = FIELD_MAP,
                  .item = &argument,
                  .max = 64,
-                 .help = "your own labels, to find the sandbox by"},
+                 .help = "labels, by which GET /v1/sandboxes finds the sandbox"},
                 SYNONYM_LIMIT_FIELDS,
                 {0}};
         return with_tables(fields);

@@ -9,7 +9,7 @@
 #include "core/request/synonyms.h"
 #include "secret/handle.h"
 
-static const char *text(const json_t *o, const char *name)
+static const char *request_text(const json_t *o, const char *name)
 {
         return json_string_value(json_object_get(o, name));
 }
@@ -124,11 +124,11 @@ static int take_what(struct exec_request *r, struct cella_err *err)
         const json_t *command = json_object_get(r->document, "command"),
                      *args = json_object_get(r->document, "args");
         const json_t *code = json_object_get(r->document, "code");
-        r->runtime = text(r->document, "runtime");
+        r->runtime = request_text(r->document, "runtime");
         if (command && (r->runtime || code || args))
                 return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
                                "command cannot be combined with runtime, code or args");
-        const char *image = text(r->document, "image");
+        const char *image = request_text(r->document, "image");
         const bool own = image && strcmp(image, "host") != 0 && !r->runtime && !code && !args;
         if (!command && !own && (!r->runtime || !code))
                 return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s is required%s",
@@ -161,19 +161,19 @@ int exec_request_from(json_t *document, struct exec_request *ret, struct cella_e
                 e = err_set(err, CELLA_INTERNAL, -ENOMEM, "request");
         if (e == 0 && take_log(&r) < 0)
                 e = err_set(err, CELLA_INTERNAL, -ENOMEM, "request");
-        r.cwd = text(document, "cwd");
-        r.image = text(document, "image");
-        r.engine = engine_from(text(document, "engine"));
-        r.base64 = (word = text(document, "encoding")) && !strcmp(word, "base64");
-        r.kill_on_output_limit = (word = text(document, "on_output_limit")) && !strcmp(word, "kill");
+        r.cwd = request_text(document, "cwd");
+        r.image = request_text(document, "image");
+        r.engine = engine_from(request_text(document, "engine"));
+        r.base64 = (word = request_text(document, "encoding")) && !strcmp(word, "base64");
+        r.kill_on_output_limit = (word = request_text(document, "on_output_limit")) && !strcmp(word, "kill");
         r.detach = json_is_true(json_object_get(document, "detach"));
         r.rich = json_is_true(json_object_get(document, "rich"));
         r.list_files = r.rich || json_is_true(json_object_get(document, "list_files"));
-        r.session = text(document, "session");
-        r.agent = text(document, "agent");
-        if ((word = text(document, "scope")))
+        r.session = request_text(document, "session");
+        r.agent = request_text(document, "agent");
+        if ((word = request_text(document, "scope")))
                 r.scope = word_index(scope_words, word);
-        if ((word = text(document, "workspace")))
+        if ((word = request_text(document, "workspace")))
                 r.workspace = word_index(workspace_words, word);
         r.network = json_object_get(document, "network");
         r.mounts = json_object_get(document, "mounts");
@@ -201,4 +201,16 @@ void exec_request_done(struct exec_request *r)
         free(r->log_input);
         json_decref(r->document);
         *r = (struct exec_request){0};
+}
+
+bool exec_request_wants_value(const struct exec_request *r)
+{
+        static const char *const names[] = {"python", "node"};
+        for (size_t i = 0; r->rich && r->code && r->runtime && i < ARRAY_LEN(names); i++) {
+                const size_t len = strlen(names[i]);
+                if (!strncmp(r->runtime, names[i], len) &&
+                    strspn(r->runtime + len, "0123456789.") == strlen(r->runtime + len))
+                        return true;
+        }
+        return false;
 }

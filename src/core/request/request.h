@@ -24,21 +24,22 @@ struct exec_request {
         const json_t *secrets;      /* handles by variable; NULL: none */
         struct secret_grant *grant; /* their values; NULL: none */
         const json_t *allowed_imports; /* NULL: all */
-        /* Decided by exec_request_admit(): */
-        bool direct;                /* runs on the host */
-        char reason[128];           /* why on the host or in a sandbox; "": the mode leaves no choice */
-        bool scan_first;            /* a worker must scan and allow it before it starts */
-        bool scanned;               /* it needs no (further) scan */
-        unsigned risky;             /* verdict of a scan that decides */
-        bool unknown_command;       /* part of the same report */
-        struct scan_report *report; /* the report for the result; NULL: none */
+        /* Decided by the admission: */
+        bool direct;                     /* runs on the host */
+        char reason[128];                /* why on the host or in a sandbox; "": the mode leaves no choice */
+        bool scan_first;                 /* a worker must scan and allow it before it starts */
+        bool scanned;                    /* it needs no (further) scan */
+        unsigned risky;                  /* verdict of a scan that decides */
+        bool unknown_command;            /* part of the same report */
+        struct scan_report *report;      /* the report for the result; NULL: none */
+        char imports[SCAN_IMPORTS_SIZE]; /* of a scan: see struct scan_report */
         const char *cwd;
         const char *input; /* for standard input */
         size_t input_len;
         struct put_file *files;
         size_t n_files;
         bool base64, kill_on_output_limit, detach, list_files;
-        bool rich; /* pictures that the code writes are results */
+        bool rich; /* the value of the last expression, and pictures that the code writes, are results */
         const char *session, *agent;
         int scope;     /* enum sandbox_scope; -1: not given */
         bool isolated; /* never on the host, whatever the mode is */
@@ -66,19 +67,11 @@ int request_files_check(const json_t *value, const char *path, struct cella_err 
 /* Takes the document, which was checked by one of the first two tables. */
 int exec_request_from(json_t *document, struct exec_request *ret, struct cella_err *err);
 void exec_request_done(struct exec_request *request);
+/* Whether the value of the last expression is a result: `rich`, for runtimes whose contexts return values. */
+bool exec_request_wants_value(const struct exec_request *request);
 
-/* Decides whether the request may run, and how; called before a sandbox is chosen.  Opens the secrets that it
- * names, if the caller may use them all; decides between host and sandbox (own: exec_request_sandbox() will
- * choose the sandbox); scans the code if the scan may refuse it.  After this the log contains no secret
- * values.  Returns 0, -errno, or 1 (only with own): a worker must scan the code first (scan_job.h), then
- * exec_request_choose() decides. */
-int exec_request_admit(struct core *core, const struct caller *caller, struct exec_request *request, bool own,
-                       struct cella_err *err);
-/* Decides between host and sandbox, by the mode; for a sandbox, calls exec_request_identify(). */
-int exec_request_choose(const struct core *core, const struct caller *caller, struct exec_request *request,
-                        struct cella_err *err);
-/* The part of exec_request_admit() about the runtime: replaces its name according to the settings, and sets
- * the image. */
+/* The part of the admission about the runtime: replaces its name according to the settings, and, if
+ * exec_request_sandbox() will choose the sandbox (own), sets the image. */
 int exec_request_runtime(const struct core *core, struct exec_request *request, bool own,
                          struct cella_err *err);
 /* runtime_standard() returns the runtime that the settings define for a name.  runtime_program() returns the
@@ -89,7 +82,8 @@ const char *runtime_program(const struct core *core, const char *runtime, const 
 /* Stores data, to be freed with the request; frees it at once on failure.  Returns 0 or -ENOMEM, also for
  * NULL. */
 int exec_request_own(struct exec_request *request, char *data);
-/* The part of exec_request_admit() about secrets. */
+/* The part of the admission about secrets: opens those that the request names, if the caller may use them
+ * all. Masks them in the text for the log. */
 int exec_request_grant(struct core *core, const struct caller *caller, struct exec_request *request,
                        struct cella_err *err);
 
@@ -119,13 +113,11 @@ bool exec_request_may_refuse(const struct core *core, const struct exec_request 
  * refused. */
 int exec_request_decide(const struct core *core, struct exec_request *request, int scanned,
                         const struct scan_report *report, struct cella_err *err);
-/* For requests that do not become executions.  Returns 1 if the request is allowed or no scan may refuse it,
- * -errno if it is refused, and 0 if a worker scans it: then decided() is called later, and the request must
- * exist until then. */
+/* Scans short code at once, and decides.  Returns 1 if it is allowed, 0 if a worker must scan it, -errno if
+ * it is refused. */
+int exec_request_scan_now(const struct core *core, struct exec_request *request, struct cella_err *err);
 struct scan_job;
 typedef void scan_decided(void *context, int r, struct cella_err *err); /* r: 0 or -errno, with *err */
-int exec_request_scan_first(struct core *core, struct exec_request *request, scan_decided *decided,
-                            void *context, struct scan_job **ret, struct cella_err *err);
 /* Call when the code has started: scans short code for advice, and reports a skipped scan for too long code.
  * Returns true if a worker must scan it. */
 bool exec_request_warn(const struct core *core, struct exec_request *request);
@@ -147,7 +139,7 @@ struct mask *exec_request_mask(const struct exec_request *request);
 json_t *exec_request_command(const struct exec_request *request);
 
 /* Finds the image of its sandbox, see image_want(): returns 1 if it is available, 0 if events->on_end
- * follows.  Call after exec_request_admit(). */
+ * follows.  Call after the admission. */
 enum engine_choice exec_request_engine(const struct core *core, const struct exec_request *request);
 struct image_events;
 struct image_wait;

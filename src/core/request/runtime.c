@@ -11,7 +11,8 @@
 #include "image/store/store.h"
 
 /* Copies the text, because the settings may change while the request waits. */
-static int keep(struct exec_request *r, const char *text, const char **ret, struct cella_err *err)
+static int request_runtime_keep(struct exec_request *r, const char *text, const char **ret,
+                                struct cella_err *err)
 {
         char *copy = strdup(text);
         if (exec_request_own(r, copy) < 0)
@@ -25,14 +26,15 @@ static const json_t *entry_of(const struct core *core, const char *runtime)
         return json_object_get(json_object_get(core->settings.document, "runtimes"), runtime);
 }
 
-static const char *text_of(const json_t *object, const char *name)
+static const char *request_runtime_text_of(const json_t *object, const char *name)
 {
         return json_string_value(json_object_get(object, name));
 }
 
 const char *runtime_standard(const struct core *core, const char *name)
 {
-        const char *standard = text_of(json_object_get(core->settings.document, "default_runtimes"), name);
+        const char *standard =
+                request_runtime_text_of(json_object_get(core->settings.document, "default_runtimes"), name);
         return standard ? standard : name;
 }
 
@@ -41,15 +43,16 @@ int exec_request_runtime(const struct core *core, struct exec_request *r, bool o
         if (!r->runtime)
                 return 0;
         const char *standard = runtime_standard(core, r->runtime);
-        int e = standard != r->runtime ? keep(r, standard, &r->runtime, err) : 0;
-        const char *image = text_of(entry_of(core, r->runtime), "image");
-        return e == 0 && own && image && !r->image ? keep(r, image, &r->image, err) : e;
+        int e = standard != r->runtime ? request_runtime_keep(r, standard, &r->runtime, err) : 0;
+        const char *image = request_runtime_text_of(entry_of(core, r->runtime), "image");
+        return e == 0 && own && image && !r->image ? request_runtime_keep(r, image, &r->image, err) : e;
 }
 
 const char *runtime_program(const struct core *core, const char *runtime, const char *image)
 {
         const json_t *entry = runtime ? entry_of(core, runtime) : NULL;
-        const char *of = text_of(entry, "image"), *program = text_of(entry, "program");
+        const char *of = request_runtime_text_of(entry, "image"),
+                   *program = request_runtime_text_of(entry, "program");
         return program && (!of || !strcmp(of, image)) ? program : NULL;
 }
 
@@ -88,7 +91,8 @@ int sandbox_request_image(struct core *core, const struct caller *caller, const 
                           const struct image_events *events, void *context, struct image_wait **ret,
                           struct cella_err *err)
 {
-        const char *name = text_of(document, "image"), *engine = text_of(document, "engine");
+        const char *name = request_runtime_text_of(document, "image"),
+                   *engine = request_runtime_text_of(document, "engine");
         if ((engine ? engine_from(engine) : (int)core->settings.engine) != ENGINE_NATIVE)
                 return 1;
         return want_image(core, caller, name ? name : core->settings.image, events, context, ret, err);

@@ -26,9 +26,8 @@ static int check_workspace(const struct core *core, enum workspace_access worksp
                                workspace_words[workspace]);
         if (!names_directory(agent))
                 return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
-                               "agent must be of letters, digits, '.', '_' and '-', at most %d, not with '.' "
-                               "in front, "
-                               "to have a workspace",
+                               "agent must have only letters, digits, '.', '_' and '-', at most %d, and not "
+                               "begin with '.', to have a workspace",
                                KEEPER_NAME_MAX - 1);
         if (!core->settings.workspace_root) {
                 err_say(err, CELLA_INVALID_REQUEST, -EINVAL,

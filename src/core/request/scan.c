@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "core/request/scan_job.h"
+#include "core/request/request.h"
 
 #define IMPORTS_MAX 256 /* the same as in fields.c */
 
@@ -126,8 +126,8 @@ static const struct scan_finding *refused_finding(const struct scan_block *block
 }
 
 /* Returns an error if the report is a reason to refuse the request. */
-static int refuse(const struct core *core, const struct exec_request *r, const struct scan_report *report,
-                  struct cella_err *err)
+static int request_scan_refuse(const struct core *core, const struct exec_request *r,
+                               const struct scan_report *report, struct cella_err *err)
 {
         const struct scan_finding *f = r->allowed_imports ? refused_import(report) : NULL;
         const bool imports = f != NULL;
@@ -150,6 +150,7 @@ static int refuse(const struct core *core, const struct exec_request *r, const s
 void exec_request_keep_report(struct exec_request *r, const struct scan_report *report)
 {
         r->scanned = true;
+        memcpy(r->imports, report->imports, sizeof r->imports);
         const bool reported = report->skipped || (report->worst >= SCAN_LOW && report->n_findings > 0);
         if (!reported || r->report || !(r->report = malloc(sizeof *report)))
                 return;
@@ -166,11 +167,10 @@ int exec_request_decide(const struct core *core, struct exec_request *r, int sca
         exec_request_keep_report(r, report);
         r->risky = report->verdict;
         r->unknown_command = report->unknown_command;
-        return refuse(core, r, report, err);
+        return request_scan_refuse(core, r, report, err);
 }
 
-/* Scans short code now.  Returns 1 if it is allowed, 0 if a worker must scan it, -errno if it is refused. */
-static int decide_at_once(const struct core *core, struct exec_request *r, struct cella_err *err)
+int exec_request_scan_now(const struct core *core, struct exec_request *r, struct cella_err *err)
 {
         static struct scan_report report; /* only used by the loop's thread */
         int e = scan_at_once(r, &report);
@@ -178,13 +178,6 @@ static int decide_at_once(const struct core *core, struct exec_request *r, struc
                 return 0;
         e = exec_request_decide(core, r, e < 0 ? e : 0, &report, err);
         return e < 0 ? e : 1;
-}
-
-int exec_request_scan_first(struct core *core, struct exec_request *r, scan_decided *decided, void *context,
-                            struct scan_job **ret, struct cella_err *err)
-{
-        int e = r->scanned || !exec_request_may_refuse(core, r) ? 1 : decide_at_once(core, r, err);
-        return e == 0 ? scan_job_decide(core, r, decided, context, ret, err) : e;
 }
 
 bool exec_request_warn(const struct core *core, struct exec_request *r)
@@ -219,123 +212,4 @@ struct result_about exec_request_about(const struct exec_request *r, const struc
                                      .reason = r->reason[0] ? r->reason : NULL,
                                      .more = r->report ? write_scan : NULL,
                                      .of = r};
-}
-
-/* ---- host or sandbox ---- */
-
-/* Returns the requested property that only a sandbox has, or NULL.  agent: of the request, or of the
- * caller. */
-static const char *wall_asked_for(const struct core *core, const struct exec_request *r, bool agent)
-{
-        if (r->network)
-                return "network";
-        if (r->image)
-                return "image";
-        if (r->workspace >= 0 || (agent && core->settings.workspace != WORKSPACE_NONE))
-                return "workspace";
-        if (r->mounts)
-                return "mounts";
-        return json_object_get(r->limits, "disk_bytes") ? "limits.disk_bytes" : NULL;
-}
-
-/* Returns the part of the request that could bring other code or change the meaning of the code, or NULL: a
- * module, BASH_ENV, a directory with a json.py, input of a shell's commands. */
-static const char *brought_along(const struct exec_request *r)
-{
-        if (r->n_files > 0)
-                return "files";
-        if (r->env && r->env[0])
-                return "env";
-        if (r->cwd)
-                return "cwd";
-        if (r->input_len > 0 && exec_request_language(r) == SCAN_BASH)
-                return "stdin";
-        return scan_len(r) > SCAN_SELECTIVE_MAX ? "code that is too long to be judged" : NULL;
-}
-
-static void name_verdict(unsigned verdict, char *ret, size_t size)
-{
-        int n = snprintf(ret, size, "sandbox:");
-        const char *word;
-        for (unsigned i = 0; (word = scan_verdict_name(i)); i++)
-                if ((verdict & 1u << i) && n > 0 && (size_t)n < size)
-                        n += snprintf(ret + n, size - (size_t)n, "%s %s", ret[n - 1] == ':' ? "" : ",", word);
-}
-
-/* Sets r->direct and r->reason from the result of the scan. */
-static void select_by_scan(struct exec_request *r)
-{
-        r->direct = r->risky == 0 && !r->unknown_command;
-        if (r->direct)
-                snprintf(r->reason, sizeof r->reason, "host: nothing risky was found");
-        else if (r->risky == 0)
-                snprintf(r->reason, sizeof r->reason, "sandbox: a command that is not known");
-        else
-                name_verdict(r->risky, r->reason, sizeof r->reason);
-}
-
-/* Returns 0, -errno, or 1 if a worker must scan the code first. */
-static int select_mode(const struct core *core, struct exec_request *r, const char *asked,
-                       struct cella_err *err)
-{
-        const char *other = asked ? asked : brought_along(r);
-        if (other || exec_request_language(r) == SCAN_UNKNOWN) {
-                snprintf(r->reason, sizeof r->reason, "sandbox: %s", other ? other : "unknown_language");
-                return 0;
-        }
-        int e = r->scanned ? 1 : decide_at_once(core, r, err);
-        if (e == 0)
-                return 1;
-        if (e > 0)
-                select_by_scan(r);
-        return e < 0 ? e : 0;
-}
-
-/* Whether it asks for a sandbox that other executions use, too.  With the mode "selective" the scope of the
- * settings counts as well: the files of a session are only in its sandbox. */
-static bool asks_for_scope(const struct core *core, const struct exec_request *r)
-{
-        if (core->settings.mode == MODE_SELECTIVE || r->scope >= 0)
-                return exec_request_scope(core, r) != SCOPE_EXECUTION;
-        return r->session || r->agent;
-}
-
-int exec_request_choose(const struct core *core, const struct caller *caller, struct exec_request *r,
-                        struct cella_err *err)
-{
-        const enum sandbox_mode mode = core->settings.mode;
-        int e = 0;
-        if (mode == MODE_ALL || r->isolated || asks_for_scope(core, r))
-                return exec_request_identify(core, caller, r, err);
-        const char *asked = wall_asked_for(core, r, r->agent || (mode == MODE_SELECTIVE && caller->agent[0]));
-        if (mode == MODE_SELECTIVE) {
-                e = select_mode(core, r, asked, err);
-        } else if (asked) { /* never ignored silently */
-                err_say(err, CELLA_INVALID_REQUEST, -ENOTSUP,
-                        "%s is not available: the mode is 'off', and this would run on the host", asked);
-                return err_hint(err, "what runs in a session or in a sandbox of its own has it");
-        } else {
-                r->direct = true;
-                snprintf(r->reason, sizeof r->reason, "host: the mode is off");
-        }
-        if (e == 0 && r->direct) {
-                r->scope = SCOPE_EXECUTION;
-                return caller_may(caller, MAY_HOST, err);
-        }
-        return e == 0 ? exec_request_identify(core, caller, r, err) : e;
-}
-
-int exec_request_admit(struct core *core, const struct caller *caller, struct exec_request *r, bool own,
-                       struct cella_err *err)
-{
-        int e = exec_request_runtime(core, r, own, err);
-        if (e == 0)
-                e = exec_request_grant(core, caller, r, err);
-        if (e == 0 && own)
-                e = exec_request_choose(core, caller, r, err);
-        if (e != 0 || r->scanned || !exec_request_may_refuse(core, r))
-                return e;
-        e = decide_at_once(core, r, err);
-        r->scan_first = e == 0; /* execution_start() waits for it */
-        return e < 0 ? e : 0;
 }

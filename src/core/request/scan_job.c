@@ -21,8 +21,8 @@ struct scan_job {
         unsigned time_ms;
         atomic_bool cancelled;
         bool running;
-        scan_job_done *done;
-        struct exec_request *decides; /* for scan_job_decide(), with decided; otherwise NULL */
+        scan_job_done *done; /* NULL: the job decides about request_decided and calls decided */
+        struct exec_request *request_decided;
         scan_decided *decided;
         void *context;
         int r;
@@ -44,6 +44,17 @@ static void job_work(uv_work_t *work)
         job->r = scan_request_run(&job->request, &limits, &job->report);
 }
 
+static void job_report(const struct scan_job *job, int r)
+{
+        struct cella_err err = {0};
+        if (job->done) {
+                job->done(job->context, r, &job->report);
+                return;
+        }
+        r = exec_request_decide(job->core, job->request_decided, r, &job->report, &err);
+        job->decided(job->context, r, &err);
+}
+
 static void start_next(struct core *core);
 
 static void job_ended(uv_work_t *work, int status)
@@ -52,7 +63,7 @@ static void job_ended(uv_work_t *work, int status)
         struct core *core = job->core;
         core->scans_running--;
         if (!job->cancelled)
-                job->done(job->decides ? job : job->context, status < 0 ? status : job->r, &job->report);
+                job_report(job, status < 0 ? status : job->r);
         job_free(job);
         start_next(core);
 }
@@ -95,21 +106,13 @@ int scan_job_new(struct core *core, const struct exec_request *request, unsigned
         return 0;
 }
 
-static void decide(void *context, int r, const struct scan_report *report)
-{
-        struct scan_job *job = context;
-        struct cella_err err = {0};
-        r = exec_request_decide(job->core, job->decides, r, report, &err);
-        job->decided(job->context, r, &err);
-}
-
 int scan_job_decide(struct core *core, struct exec_request *request, scan_decided *decided, void *context,
                     struct scan_job **ret, struct cella_err *err)
 {
-        int r = scan_job_new(core, request, SCAN_TIME_MS, decide, context, ret);
+        int r = scan_job_new(core, request, SCAN_TIME_MS, NULL, context, ret);
         if (r < 0)
                 return err_set(err, CELLA_INTERNAL, r, "scanner");
-        (*ret)->decides = request;
+        (*ret)->request_decided = request;
         (*ret)->decided = decided;
         return 0;
 }

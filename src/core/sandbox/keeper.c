@@ -1,4 +1,5 @@
-/* core/sandbox/keeper.c -- requests about a sandbox to the process that made it: the keeper or cella-docker.
+/* core/sandbox/keeper.c -- requests about a sandbox to the process that made it: the keeper, one of its
+ * workers, or cella-docker.
  *
  * The cgroups of a sandbox out of a pool were used before, and the keeper has their files open.  It lends
  * these files to us, so that the end of an execution needs no request: two wake-ups less before the answer.
@@ -12,11 +13,14 @@
 #include "core/docker.h"
 #include "core/mount.h"
 #include "core/sandbox/sandbox.h"
+#include "core/sandbox/workers.h"
 #include "core/sandbox/workspace.h"
 
 static struct keeper_link *link_of(const struct core_sandbox *sb)
 {
-        return sb->engine == ENGINE_DOCKER ? docker_link(sb->core->docker) : sb->core->keeper;
+        if (sb->engine == ENGINE_DOCKER)
+                return docker_link(sb->core->docker);
+        return sb->worker ? sb->worker->link : sb->core->keeper;
 }
 
 int sandbox_ask(struct core_sandbox *sb, enum keeper_request type, keeper_answer answer, void *context)
@@ -24,9 +28,16 @@ int sandbox_ask(struct core_sandbox *sb, enum keeper_request type, keeper_answer
         return keeper_link_ask(link_of(sb), type, sb->handle, answer, context);
 }
 
+int sandbox_send(struct core_sandbox *sb, void *packet, size_t len, keeper_answer answer, void *context)
+{
+        struct keeper_link *link = link_of(sb);
+        return link ? keeper_link_send(link, packet, len, answer, context) : -EPIPE;
+}
+
 void sandbox_ask_forget(struct core *core, const void *context)
 {
         keeper_link_forget(core->keeper, context);
+        workers_forget(core, context);
         docker_forget(core->docker, context);
 }
 
@@ -96,8 +107,11 @@ int sandbox_make(struct core_sandbox *sb, keeper_answer answer, struct cella_err
                 r = mount_fill(&sb->core->settings, sb->mounts, &with_mounts, err);
         if (r < 0)
                 return r;
+        /* The keeper removes the volumes of persistent workspaces, so only the keeper opens them. */
+        const bool by_keeper = sb->engine == ENGINE_DOCKER || make->workspace == KEEPER_PERSISTENT;
+        sb->worker = by_keeper ? NULL : workers_choose(sb->core);
         r = sb->engine == ENGINE_DOCKER ? docker_make(sb->core->docker, &with_mounts, answer, sb)
-                                        : keeper_link_make(sb->core->keeper, make, answer, sb);
+                                        : keeper_link_make(link_of(sb), make, answer, sb);
         return r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot ask the keeper for a sandbox") : 0;
 }
 
@@ -136,21 +150,4 @@ bool sandbox_counted(const struct core_sandbox *sb, bool cpu, struct keeper_coun
 int sandbox_count(struct core_sandbox *sb, keeper_answer answer, void *context)
 {
         return sandbox_ask(sb, KEEPER_COUNT, answer, context);
-}
-
-int sandbox_slot_take(struct core_sandbox *sb)
-{
-        for (unsigned i = 0; i < 4; i++)
-                if (~sb->slots[i]) {
-                        int bit = __builtin_ctzll(~sb->slots[i]);
-                        sb->slots[i] |= UINT64_C(1) << bit;
-                        return (int)i * 64 + bit;
-                }
-        return -1;
-}
-
-void sandbox_slot_give(struct core_sandbox *sb, int slot)
-{
-        if (slot >= 0)
-                sb->slots[slot / 64] &= ~(UINT64_C(1) << (slot % 64));
 }

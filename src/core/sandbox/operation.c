@@ -36,20 +36,20 @@ struct operation {
 
 static char buffer[64 * 1024];
 
-static void on_poll(uv_poll_t *poll, int status, int events);
+static void operation_on_poll(uv_poll_t *poll, int status, int events);
 
-static void watch(struct operation *op, bool yes)
+static void operation_watch(struct operation *op, bool yes)
 {
         if (op->fd < 0 || op->watched == yes)
                 return;
         op->watched = yes;
         if (yes)
-                uv_poll_start(&op->poll, op->writes ? UV_WRITABLE : UV_READABLE, on_poll);
+                uv_poll_start(&op->poll, op->writes ? UV_WRITABLE : UV_READABLE, operation_on_poll);
         else
                 uv_poll_stop(&op->poll);
 }
 
-static void on_closed(uv_handle_t *handle)
+static void operation_on_closed(uv_handle_t *handle)
 {
         struct operation *op = handle->data;
         if (--op->handles > 0)
@@ -63,13 +63,13 @@ static void close_pipe(struct operation *op)
         if (op->fd < 0)
                 return;
         /* Both at once: libuv stops watching by number, and a closed number can be reused. */
-        uv_close((uv_handle_t *)&op->poll, on_closed);
+        uv_close((uv_handle_t *)&op->poll, operation_on_closed);
         close(op->fd);
         op->fd = -1;
 }
 
 /* Makes the last callback.  The memory is freed when the loop has closed the handles. */
-static void end(struct operation *op, const struct cella_err *err)
+static void operation_end(struct operation *op, const struct cella_err *err)
 {
         struct core_sandbox *sb = op->task.sandbox;
         if (op->ended)
@@ -87,11 +87,11 @@ static void end(struct operation *op, const struct cella_err *err)
                 op->early = *err;
         else if (op->events)
                 op->events->on_end(op, err, op->context);
-        uv_close((uv_handle_t *)&op->last, on_closed);
+        uv_close((uv_handle_t *)&op->last, operation_on_closed);
 }
 
 /* Returns false if there is nothing to read now. */
-static bool read_once(struct operation *op)
+static bool operation_read_once(struct operation *op)
 {
         ssize_t n = read(op->fd, buffer, sizeof buffer);
         if (n > 0) {
@@ -106,19 +106,19 @@ static bool read_once(struct operation *op)
         return false;
 }
 
-static void on_poll(uv_poll_t *poll, int status, int events)
+static void operation_on_poll(uv_poll_t *poll, int status, int events)
 {
         struct operation *op = poll->data;
         (void)status;
         (void)events;
         if (op->writes) {
-                watch(op, false);
+                operation_watch(op, false);
                 if (op->events && op->events->on_room)
                         op->events->on_room(op, op->context);
                 return;
         }
         for (int i = 0; i < READS_AT_ONCE && op->fd >= 0 && !op->paused && !op->ended; i++)
-                if (!read_once(op))
+                if (!operation_read_once(op))
                         break;
 }
 
@@ -201,7 +201,7 @@ int operation_check_path(const char *path, const char *name, struct cella_err *e
         return err_hint(err, "an absolute path leads to any other directory of the sandbox");
 }
 
-static void on_message(void *context, const struct message *message, const char *data)
+static void operation_on_message(void *context, const struct message *message, const char *data)
 {
         struct operation *op = context;
         struct message m = *message;
@@ -211,12 +211,13 @@ static void on_message(void *context, const struct message *message, const char 
                 struct init_exited exited;
                 memcpy(&exited, data, sizeof exited);
                 /* All output is in the pipe. */
-                for (int i = 0; i < READS_AT_END && !op->writes && op->fd >= 0 && read_once(op); i++)
+                for (int i = 0; i < READS_AT_END && !op->writes && op->fd >= 0 && operation_read_once(op);
+                     i++)
                         continue;
                 if (exited.wait_status == 0)
-                        end(op, NULL);
+                        operation_end(op, NULL);
                 else
-                        operation_explain(exited.wait_status, op->paths, &err), end(op, &err);
+                        operation_explain(exited.wait_status, op->paths, &err), operation_end(op, &err);
         } else if (m.type == INIT_FAILED && m.len == sizeof err) {
                 struct cella_err cause;
                 memcpy(&cause, data, sizeof cause);
@@ -226,18 +227,18 @@ static void on_message(void *context, const struct message *message, const char 
                 else
                         err_set(&err, CELLA_INVALID_REQUEST, cause.num < 0 ? cause.num : -EIO,
                                 "file operation");
-                end(op, &err);
+                operation_end(op, &err);
         } else if (op->task.sandbox) {
                 sandbox_ask(op->task.sandbox, KEEPER_KILL, NULL, NULL);
         }
 }
 
-static void on_channel(struct task *task)
+static void operation_on_channel(struct task *task)
 {
         struct operation *op = list_entry(task, struct operation, task);
         struct channel *channel = task->sandbox->channel;
         struct cella_err err = {0};
-        op->tag = channel_open_tag(channel, on_message, op);
+        op->tag = channel_open_tag(channel, operation_on_message, op);
         int theirs = op->theirs;
         op->theirs = -1;
         int r = op->tag ? channel_send(channel, INIT_OPERATE, op->tag, &theirs, 1, &op->what, sizeof op->what,
@@ -245,18 +246,18 @@ static void on_channel(struct task *task)
                         : -ENOMEM;
         if (r < 0) {
                 err_set(&err, CELLA_INTERNAL, r, "cannot talk to the sandbox");
-                end(op, &err);
+                operation_end(op, &err);
         } else if (!op->writes) {
-                watch(op, !op->paused);
+                operation_watch(op, !op->paused);
         }
 }
 
-static void on_lost(struct task *task, struct core_sandbox *sb, const struct cella_err *why)
+static void operation_on_lost(struct task *task, struct core_sandbox *sb, const struct cella_err *why)
 {
         struct operation *op = list_entry(task, struct operation, task);
         struct cella_err err = {0};
         err_say(&err, CELLA_NOT_FOUND, -ENOENT, "the sandbox %s has ended", sb->id);
-        end(op, why ? why : &err);
+        operation_end(op, why ? why : &err);
 }
 
 static bool goes_in(uint32_t operation)
@@ -299,7 +300,7 @@ int operation_new(struct core_sandbox *sb, const struct init_operate *what, cons
         uv_timer_init(sb->core->loop, &op->last);
         op->last.data = op;
         op->handles = 2;
-        op->task = (struct task){.on_channel = on_channel, .on_lost = on_lost};
+        op->task = (struct task){.on_channel = operation_on_channel, .on_lost = operation_on_lost};
         list_init(&op->task.link);
         op->starting = true;
         sandbox_attach(sb, &op->task);
@@ -320,14 +321,14 @@ void operation_cancel(struct operation *op)
         if (op->ended)
                 return;
         if (!op->tag || !sb || !sb->channel) {
-                end(op, NULL);
+                operation_end(op, NULL);
                 return;
         }
         /* The pipe stays open until the process is dead: its end would look like the end of the data. */
         channel_send(sb->channel, INIT_SIGNAL, 0, NULL, 0, &kill, sizeof kill, NULL, 0);
         if (!op->writes) {
                 op->paused = false;
-                watch(op, true);
+                operation_watch(op, true);
         }
 }
 
@@ -335,7 +336,7 @@ void operation_pause(struct operation *op, bool pause)
 {
         op->paused = pause;
         if (!op->writes && op->tag)
-                watch(op, !pause);
+                operation_watch(op, !pause);
 }
 
 size_t operation_feed(struct operation *op, const char *data, size_t len)
@@ -351,7 +352,7 @@ size_t operation_feed(struct operation *op, const char *data, size_t len)
                 return len;
         }
         if (n < (ssize_t)len)
-                watch(op, true);
+                operation_watch(op, true);
         return n < 0 ? 0 : (size_t)n;
 }
 

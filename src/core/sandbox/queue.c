@@ -83,7 +83,7 @@ static bool key_has_room(const struct place *p)
         return p->ahead || queue_key_has_room(p->core, p->key, p->key_max);
 }
 
-static bool has_room(const struct place *p)
+static bool sandbox_queue_has_room(const struct place *p)
 {
         return p->core->alive < p->core->settings.sandboxes_max && key_has_room(p);
 }
@@ -140,6 +140,29 @@ int queue_hold(struct place *p)
         return 0;
 }
 
+static void let_go(struct place *p)
+{
+        struct queue_key *q = p->holder;
+        p->holder = NULL;
+        if (!q)
+                return;
+        q->alive--;
+        drop_unused(q);
+}
+
+void queue_set_aside(struct place *p)
+{
+        p->ahead = true;
+        let_go(p);
+}
+
+void queue_take_back(struct place *p, bool alive)
+{
+        p->ahead = false;
+        if (alive)
+                queue_hold(p);
+}
+
 /* ---- refusing and granting ---- */
 
 unsigned queue_retry_after_s(const struct core *core)
@@ -155,15 +178,15 @@ static const char *bound_of(const struct place *p, char *text, size_t size)
         const struct queue_key *q = find_holder(p->core, p->key);
         const unsigned alive = q ? q->alive : 0, max = p->core->settings.sandboxes_max;
         if (p->key_max && alive >= p->key_max)
-                snprintf(text, size, "this key has %u, its sandboxes_max", alive);
+                snprintf(text, size, "this key has %u sandboxes, its sandboxes_max", alive);
         else if (!key_has_room(p))
-                snprintf(text, size, "this caller has %u of %u, its share", alive, max);
+                snprintf(text, size, "this caller has %u of %u sandboxes, its share", alive, max);
         else
-                snprintf(text, size, "all %u are in use", max);
+                snprintf(text, size, "all %u sandboxes are in use", max);
         return text;
 }
 
-static void refuse(struct place *p, const char *why)
+static void sandbox_queue_refuse(struct place *p, const char *why)
 {
         struct cella_err err = {0};
         char bound[80];
@@ -171,8 +194,9 @@ static void refuse(struct place *p, const char *why)
         err_say(&err, CELLA_OVER_CAPACITY, -EAGAIN, "no room for another sandbox: %s; %s",
                 bound_of(p, bound, sizeof bound), why);
         err_hint(&err,
-                 "remove sandboxes that are not needed, or try again in %u s; sandboxes.max and "
-                 "queue_timeout_ms, the caller's share and the key's sandboxes_max decide",
+                 "remove sandboxes that are not needed, or try again in %u s; the limits are the settings "
+                 "sandboxes.max and sandboxes.queue_timeout_ms, the caller's share and the key's "
+                 "sandboxes_max",
                  queue_retry_after_s(p->core));
         p->events->on_refused(p, &err);
 }
@@ -180,7 +204,7 @@ static void refuse(struct place *p, const char *why)
 static void grant(struct place *p)
 {
         if (!p->ahead && queue_hold(p) < 0) {
-                refuse(p, "out of memory");
+                sandbox_queue_refuse(p, "out of memory");
                 return;
         }
         p->core->alive++;
@@ -213,7 +237,7 @@ static bool make_place(struct core *core, const char *key)
                 return false;
         struct place *last = list_entry(longest->waiters.previous, struct place, link);
         take_out(last);
-        refuse(last, "too many of this key wait already");
+        sandbox_queue_refuse(last, "too many requests of this key are waiting");
         return true;
 }
 
@@ -271,7 +295,7 @@ static unsigned reclaim(struct core *core, unsigned alive, unsigned wanted)
 
 /* Makes room for the waiters and for `next` (NULL: none): ends pooled sandboxes first, then idle ones.
  * Returns whether it ended any. */
-static bool make_room(struct core *core, const struct place *next)
+static bool sandbox_queue_make_room(struct core *core, const struct place *next)
 {
         const unsigned wanted = queue_wants(core) + (next ? 1 : 0);
         bool gave = core->hooks->free_pooled(core, wanted);
@@ -299,12 +323,13 @@ static bool make_room(struct core *core, const struct place *next)
 
 void queue_make_room(struct core *core)
 {
-        make_room(core, NULL);
+        sandbox_queue_make_room(core, NULL);
 }
 
 /* ---- entering and leaving ---- */
 
-void place_init(struct place *p, struct core *core, const char *key, const struct place_events *events)
+void sandbox_place_init(struct place *p, struct core *core, const char *key,
+                        const struct place_events *events)
 {
         *p = (struct place){.core = core, .key = key, .events = events};
         list_init(&p->link);
@@ -320,18 +345,19 @@ void queue_ending(struct place *p)
 void queue_enter(struct place *p)
 {
         struct core *core = p->core;
-        if (has_room(p)) { /* those in the queue wait for their own keys' places: see queue_pump() */
+        if (sandbox_queue_has_room(
+                    p)) { /* those in the queue wait for their own keys' places: see queue_pump() */
                 grant(p);
                 return;
         }
-        const bool gave = key_has_room(p) && make_room(core, p);
+        const bool gave = key_has_room(p) && sandbox_queue_make_room(core, p);
         if (!gave && core->waiting >= core->settings.queue_max && !make_place(core, p->key)) {
-                refuse(p, "too many wait already");
+                sandbox_queue_refuse(p, "too many requests are waiting");
                 return;
         }
         struct queue_key *q = find_key(core, p->key);
         if (!q) {
-                refuse(p, "out of memory");
+                sandbox_queue_refuse(p, "out of memory");
                 return;
         }
         /* A waiter for which a sandbox is being ended is not refused before that has ended. */
@@ -358,7 +384,7 @@ void queue_pump(struct core *core)
                         if (core->alive >= core->settings.sandboxes_max)
                                 return;
                         struct place *p = first_waiter(q);
-                        if (!p || !has_room(p))
+                        if (!p || !sandbox_queue_has_room(p))
                                 continue;
                         list_remove(&q->link);
                         list_add(&core->queue, &q->link);
@@ -372,16 +398,11 @@ void queue_pump(struct core *core)
 
 void queue_release(struct place *p)
 {
-        struct queue_key *q = p->holder;
-        p->holder = NULL;
         list_remove(&p->held);
         p->core->ending -= p->ending;
         p->ending = false;
         p->core->alive--;
-        if (q) {
-                q->alive--;
-                drop_unused(q);
-        }
+        let_go(p);
         queue_pump(p->core);
 }
 
@@ -397,7 +418,8 @@ void queue_expire(struct core *core)
                         if (!p || p->queued_us > oldest)
                                 continue;
                         take_out(p);
-                        refuse(p, "waited for as long as is allowed");
+                        sandbox_queue_refuse(
+                                p, "the request waited as long as sandboxes.queue_timeout_ms allows");
                         found = true;
                         break;
                 }

@@ -31,7 +31,7 @@ struct place {
         const struct place_events *events;
         const char *key;  /* of the caller; borrowed */
         uint32_t key_max; /* the key's sandboxes_max; 0: none */
-        bool ahead;       /* made in advance and not taken by a caller yet */
+        bool ahead;       /* made in advance and not taken by a caller yet; or set aside: see move.h */
         bool ending;
         struct list link;         /* in the queue of its key */
         struct list held;         /* in core->places, while it counts for the limit */
@@ -39,7 +39,8 @@ struct place {
         int64_t queued_us;        /* when its time in the queue began */
 };
 
-void place_init(struct place *place, struct core *core, const char *key, const struct place_events *events);
+void sandbox_place_init(struct place *place, struct core *core, const char *key,
+                        const struct place_events *events);
 
 /* Takes a place at once, or enters the queue.  Calls on_granted(), possibly from within, or on_refused() with
  * CELLA_OVER_CAPACITY. */
@@ -52,6 +53,10 @@ void queue_ending(struct place *place);
 void queue_release(struct place *place);
 /* Counts a pooled place for the caller place->key from now on.  Returns 0 or -ENOMEM. */
 int queue_hold(struct place *place);
+/* The place no longer counts for its caller, and its sandbox is in no list; and takes that back.  alive: the
+ * place is taken. */
+void queue_set_aside(struct place *place);
+void queue_take_back(struct place *place, bool alive);
 /* Whether this caller may hold another sandbox.  key_max: its sandboxes_max; 0: none. */
 bool queue_key_has_room(const struct core *core, const char *key, uint32_t key_max);
 unsigned queue_waiting_of(const struct core *core, const char *key);

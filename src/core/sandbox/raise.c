@@ -4,7 +4,7 @@
 #include "base/err.h"
 #include "core/sandbox/sandbox.h"
 
-static void finish(struct core_sandbox *sb, const struct cella_err *failed)
+static void sandbox_raise_finish(struct core_sandbox *sb, const struct cella_err *failed)
 {
         void (*done)(void *, const struct cella_err *) = sb->raised;
         struct cella_err err = {0};
@@ -22,7 +22,7 @@ static void on_raised(void *context, const union keeper_packet *packet, int fd)
         struct core_sandbox *sb = context;
         (void)fd;
         if (sb->raised) /* else it has ended: see sandbox_raise_lost() */
-                finish(sb, packet->type == KEEPER_FAILED ? &packet->failed.err : NULL);
+                sandbox_raise_finish(sb, packet->type == KEEPER_FAILED ? &packet->failed.err : NULL);
 }
 
 void sandbox_raise_lost(struct core_sandbox *sb)
@@ -31,7 +31,7 @@ void sandbox_raise_lost(struct core_sandbox *sb)
         if (!sb->raised)
                 return;
         err_say(&err, CELLA_NOT_FOUND, -ENOENT, "the sandbox %s has ended", sb->id);
-        finish(sb, &err);
+        sandbox_raise_finish(sb, &err);
 }
 
 static int ask_keeper(struct core_sandbox *sb, const struct cella_limits *limits, struct cella_err *err)
@@ -40,7 +40,7 @@ static int ask_keeper(struct core_sandbox *sb, const struct cella_limits *limits
                                      .memory_bytes = limits->memory_bytes,
                                      .processes = limits->processes,
                                      .cpus_milli = limits->cpus_milli};
-        int r = keeper_link_send(sb->core->keeper, &raise, sizeof raise, on_raised, sb);
+        int r = sandbox_send(sb, &raise, sizeof raise, on_raised, sb);
         return r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot ask the keeper") : 0;
 }
 
@@ -70,9 +70,9 @@ void sandbox_raise(struct core_sandbox *sb, const struct cella_limits *limits, u
                                limits->processes != sb->limits.processes ||
                                limits->cpus_milli != sb->limits.cpus_milli;
         if (!of_groups || !sandbox_alive(sb)) /* a stopped one gets them when it starts */
-                finish(sb, NULL);
+                sandbox_raise_finish(sb, NULL);
         else if (ask_keeper(sb, limits, &err) < 0)
-                finish(sb, &err);
+                sandbox_raise_finish(sb, &err);
 }
 
 static void ignore_raised(void *context, const struct cella_err *err)

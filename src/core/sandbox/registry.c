@@ -132,7 +132,7 @@ bool sandbox_has_workspace(const struct core *core, const char *directory)
 
 static bool is_of_scope(const struct core_sandbox *sb, const struct sandbox_spec *spec)
 {
-        if (sb->scope != spec->scope || sb->removing || sb->one_shot ||
+        if (sb->scope != spec->scope || sb->removing || sb->one_shot || sb->place.ahead ||
             strcmp(sb->key, spec->caller->key) != 0)
                 return false;
         switch (spec->scope) {
@@ -170,7 +170,7 @@ int sandbox_of_scope(struct core *core, const struct sandbox_spec *spec, struct 
         if (r == 0)
                 r = mount_check_same(sb->mounts, spec->asked_mounts, err);
         if (r == 0)
-                r = sandbox_follow_settings(sb, spec, err);
+                r = sandbox_follow_settings(&sb, spec, err);
         if (r == 0)
                 *ret = sb;
         return r;
@@ -221,7 +221,7 @@ static bool is_forgotten(const struct core_sandbox *sb, int64_t now)
 
 static void cleanup_one(struct core_sandbox *sb, int64_t now)
 {
-        if (sb->one_shot || sb->removing)
+        if (sb->one_shot || sb->removing || sb->place.ahead)
                 return;
         if (sb->expires_ms && core_now_ms() >= sb->expires_ms) {
                 sandbox_remove(sb);
@@ -243,7 +243,7 @@ void sandbox_cleanup(struct core *core, bool all)
         }
 }
 
-static const char *text(const json_t *about, const char *name)
+static const char *sandbox_registry_text(const json_t *about, const char *name)
 {
         const char *t = json_string_value(json_object_get(about, name));
         return t ? t : "";
@@ -271,24 +271,25 @@ static void restore_life(struct core_sandbox *sb, const json_t *about)
         sb->used_us = clock_us() - (unused_ms > 0 ? unused_ms : 0) * 1000;
 }
 
-static void restore(struct core *core, const json_t *about)
+static void sandbox_registry_restore(struct core *core, const json_t *about)
 {
         struct core_sandbox *sb = sandbox_alloc(core);
-        int scope = word_index(scope_words, text(about, "scope"));
-        int workspace = word_index(workspace_words, text(about, "workspace"));
+        int scope = word_index(scope_words, sandbox_registry_text(about, "scope"));
+        int workspace = word_index(workspace_words, sandbox_registry_text(about, "workspace"));
         if (!sb || scope < 0 || workspace < 0) {
                 free(sb);
                 return;
         }
         sb->persistent = true;
-        copy_text(sb->id, sizeof sb->id, text(about, "id"));
+        copy_text(sb->id, sizeof sb->id, sandbox_registry_text(about, "id"));
         if (workspace == WORKSPACE_NONE)
                 copy_text(sb->directory, sizeof sb->directory, sb->id);
         copy_text(sb->image_name, sizeof sb->image_name,
-                  text(about, "image")[0] ? text(about, "image") : IMAGE_HOST);
-        copy_text(sb->key, sizeof sb->key, text(about, "key"));
-        copy_text(sb->session, sizeof sb->session, text(about, "session"));
-        copy_text(sb->agent, sizeof sb->agent, text(about, "agent"));
+                  sandbox_registry_text(about, "image")[0] ? sandbox_registry_text(about, "image")
+                                                           : IMAGE_HOST);
+        copy_text(sb->key, sizeof sb->key, sandbox_registry_text(about, "key"));
+        copy_text(sb->session, sizeof sb->session, sandbox_registry_text(about, "session"));
+        copy_text(sb->agent, sizeof sb->agent, sandbox_registry_text(about, "agent"));
         sb->place.key_max = (uint32_t)integer(about, "key_sandboxes_max");
         sb->scope = (enum sandbox_scope)scope;
         sb->workspace = (enum workspace_access)workspace;
@@ -309,7 +310,7 @@ int sandbox_restore_all(struct core *core, struct cella_err *err)
         if (r < 0)
                 return r;
         json_array_foreach (all, i, about)
-                restore(core, about);
+                sandbox_registry_restore(core, about);
         json_decref(all);
         return 0;
 }
@@ -322,12 +323,7 @@ unsigned sandbox_processes_running(const struct core_sandbox *sb)
         return n;
 }
 
-void sandbox_isolation(const struct core_sandbox *sb, struct cella_isolation *ret)
-{
-        isolation_fill(sb->walls, sb->missing, ret);
-}
-
-static json_t *words(const char *const *list, size_t n)
+static json_t *sandbox_registry_words(const char *const *list, size_t n)
 {
         json_t *array = json_array();
         for (size_t i = 0; i < n; i++)
@@ -339,9 +335,12 @@ json_t *isolation_to_json(uint32_t walls, uint32_t missing)
 {
         struct cella_isolation isolation;
         isolation_fill(walls, missing, &isolation);
-        return json_pack("{s:s, s:o, s:o}", "engine", isolation.engine, "layers",
-                         words(isolation.layers, isolation.n_layers), "missing",
-                         words(isolation.missing, isolation.n_missing));
+        json_t *o = json_pack("{s:s, s:o, s:o}", "engine", isolation.engine, "layers",
+                              sandbox_registry_words(isolation.layers, isolation.n_layers), "missing",
+                              sandbox_registry_words(isolation.missing, isolation.n_missing));
+        if (o && isolation.users > 1)
+                json_object_set_new(o, "users", json_integer(isolation.users));
+        return o;
 }
 
 static json_t *text_or_null(const char *t)

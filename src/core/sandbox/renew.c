@@ -1,13 +1,14 @@
 /* core/sandbox/renew.c -- the sandbox of a scope follows the settings.
  *
  * A sandbox of a session lives longer than the settings that it was made with.  If the image or the access to
- * the agent's directory changes in the settings, it keeps its id and its files, and is made again.
+ * the agent's directory changes in the settings, it keeps its id and its files, and is made again.  If the
+ * engine changes, or the image of a container, it gets a successor with its files (move.c).
  *
  * - A value that a request chose itself stays, whatever the settings say.
  * - A private workspace stays when the settings begin to give access to an agent's directory: its files are
  *   the session's own.  Access that the settings withdraw ends at once.
- * - The engine stays: a workspace is on one engine.  The same applies to the image of a container, whose
- *   files end with it.
+ * - An image that a request chose stays, also on another engine; `host`, which containers do not have, keeps
+ *   its engine.
  * - While code runs in the sandbox, nothing is changed. */
 #include "core/sandbox/renew.h"
 
@@ -15,6 +16,8 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "core/docker.h"
+#include "core/sandbox/move.h"
 
 static int sandbox_differs(const struct core_sandbox *sb, const char *what, const char *have,
                            struct cella_err *err)
@@ -53,42 +56,99 @@ static bool workspace_changed(const struct core_sandbox *sb, const struct sandbo
         return sb->workspace != WORKSPACE_NONE && said && sb->workspace != spec->workspace;
 }
 
-static void set_note(struct core_sandbox *sb, bool image, bool workspace)
+enum { NEW_ENGINE = 1u << 0, NEW_IMAGE = 1u << 1, NEW_WORKSPACE = 1u << 2 };
+
+static void set_note(struct core_sandbox *sb, unsigned changes)
 {
-        snprintf(sb->note, sizeof sb->note, "sandbox: made again for changed settings (%s): %s",
-                 image && workspace ? "image, workspace"
-                 : image            ? "image"
-                                    : "workspace",
-                 sb->workspace == WORKSPACE_NONE && workspace ? "files and processes are gone"
-                                                              : "files are kept, processes are gone");
+        static const char *const names[] = {"engine", "image", "workspace"};
+        char list[32] = "";
+        for (unsigned i = 0, n = 0; i < ARRAY_LEN(names); i++)
+                if (changes & 1u << i)
+                        n += (unsigned)snprintf(list + n, sizeof list - n, "%s%s", n ? ", " : "", names[i]);
+        snprintf(sb->note, sizeof sb->note, "sandbox: made again for changed settings (%s): %s", list,
+                 sb->workspace == WORKSPACE_NONE && changes & NEW_WORKSPACE
+                         ? "files and processes are gone"
+                         : "files are kept, processes are gone");
 }
 
-int sandbox_follow_settings(struct core_sandbox *sb, const struct sandbox_spec *spec, struct cella_err *err)
+static unsigned changes_of(const struct core_sandbox *sb, const struct sandbox_spec *spec)
 {
         const unsigned chosen = sb->chosen | spec->chosen;
-        const bool image =
-                !(chosen & CHOSEN_IMAGE) && strcmp(sb->image_name, used_image_name(spec->image)) != 0;
-        const bool workspace = !(chosen & CHOSEN_WORKSPACE) && workspace_changed(sb, spec);
-        if (sb->engine != ENGINE_NATIVE || spec->engine != ENGINE_NATIVE || (!image && !workspace) ||
-            sandbox_runs_code(sb))
+        const bool host = chosen & CHOSEN_IMAGE && !strcmp(sb->image_name, IMAGE_HOST);
+        unsigned changes = 0;
+        if (!(chosen & CHOSEN_ENGINE) && !host && sb->engine != spec->engine)
+                changes |= NEW_ENGINE;
+        if (!(chosen & CHOSEN_IMAGE) && strcmp(sb->image_name, used_image_name(spec->image)) != 0)
+                changes |= NEW_IMAGE;
+        if (!(chosen & CHOSEN_WORKSPACE) && workspace_changed(sb, spec))
+                changes |= NEW_WORKSPACE;
+        /* The image of the settings is one of their engine. */
+        return sb->engine == spec->engine || changes & NEW_ENGINE ? changes : changes & ~NEW_IMAGE;
+}
+
+/* Finds the image that a request chose, on the other engine. */
+static int find_image(const struct core_sandbox *sb, const struct sandbox_spec *spec, struct used_image **ret,
+                      struct cella_err *err)
+{
+        if (!((sb->chosen | spec->chosen) & CHOSEN_IMAGE)) {
+                *ret = used_image_ref(spec->image);
                 return 0;
-        if (image) {
+        }
+        if (spec->engine == ENGINE_NATIVE)
+                return used_image_find(sb->core, sb->image_name, ret, err);
+        return used_image_remote(
+                sb->image_name, docker_may_pull(&sb->core->settings, spec->caller, sb->image_name), ret, err);
+}
+
+static int move_to(struct core_sandbox **sb, const struct sandbox_spec *spec, unsigned changes,
+                   struct cella_err *err)
+{
+        struct sandbox_spec there = *spec;
+        if (!(changes & NEW_WORKSPACE))
+                there.workspace = (*sb)->workspace;
+        there.image = NULL;
+        int r = find_image(*sb, spec, &there.image, err);
+        if (r == 0)
+                r = sandbox_move(*sb, &there, sb, err);
+        used_image_unref(there.image);
+        if (r == 0)
+                set_note(*sb, changes);
+        return r;
+}
+
+/* A native sandbox starts again with the same files. */
+static int start_again(struct core_sandbox *sb, const struct sandbox_spec *spec, unsigned changes,
+                       struct cella_err *err)
+{
+        if (changes & NEW_IMAGE) {
                 snprintf(sb->image_name, sizeof sb->image_name, "%s", used_image_name(spec->image));
                 used_image_unref(sb->image);
                 sb->image = used_image_ref(spec->image);
         }
-        if (workspace) {
+        if (changes & NEW_WORKSPACE) {
                 sb->workspace = spec->workspace;
                 if (spec->workspace == WORKSPACE_NONE) {
                         snprintf(sb->directory, sizeof sb->directory, "%s", sb->id);
                         sb->persistent = true;
                 }
         }
-        set_note(sb, image, workspace);
+        set_note(sb, changes);
         if (sandbox_alive(sb)) {
                 sb->renewing = true;
                 sb->core->hooks->on_sandbox_renewed(sb);
                 sandbox_stop(sb);
         }
         return sandbox_remember(sb, err);
+}
+
+int sandbox_follow_settings(struct core_sandbox **sb, const struct sandbox_spec *spec, struct cella_err *err)
+{
+        const unsigned changes = changes_of(*sb, spec);
+        const bool native = (*sb)->engine == ENGINE_NATIVE && !(changes & NEW_ENGINE);
+        if (!changes || sandbox_runs_code(*sb))
+                return 0;
+        if (native)
+                return start_again(*sb, spec, changes, err);
+        /* Both exist for a moment. */
+        return (*sb)->core->settings.sandboxes_max < 2 ? 0 : move_to(sb, spec, changes, err);
 }

@@ -13,8 +13,8 @@
 #include "core/sandbox/workspace.h"
 #include "engine/result.h"
 
-static void start(struct core_sandbox *sb);
-static void end(struct core_sandbox *sb);
+static void sandbox_start(struct core_sandbox *sb);
+static void sandbox_end(struct core_sandbox *sb);
 static void frozen(struct core_sandbox *sb, const struct cella_err *err);
 
 static const uint32_t next_states[SANDBOX_STATES] = {
@@ -45,7 +45,7 @@ static void set_state(struct core_sandbox *sb, enum sandbox_state state)
 
 bool sandbox_takes_messages(const struct core_sandbox *sb)
 {
-        return sb->channel && sb->state <= SANDBOX_PAUSED && !sb->renewing;
+        return sb->channel && sb->state <= SANDBOX_PAUSED && !sb->renewing && !sb->filling;
 }
 
 bool sandbox_alive(const struct core_sandbox *sb)
@@ -72,7 +72,7 @@ static void sandbox_free(struct core_sandbox *sb)
         free(sb);
 }
 
-static void forget(struct core_sandbox *sb)
+static void sandbox_forget(struct core_sandbox *sb)
 {
         struct cella_err err = {0};
         if (sb->persistent)
@@ -141,12 +141,12 @@ static void on_ended(void *context, const union keeper_packet *packet, int fd)
         }
         queue_release(&sb->place);
         if (sb->removing)
-                forget(sb);
+                sandbox_forget(sb);
         else if (!list_empty(&sb->tasks))
-                start(sb);
+                sandbox_start(sb);
 }
 
-static void end(struct core_sandbox *sb)
+static void sandbox_end(struct core_sandbox *sb)
 {
         if (sb->state == SANDBOX_ENDING)
                 return;
@@ -169,13 +169,13 @@ static void end(struct core_sandbox *sb)
 }
 
 /* Call when the sandbox could not be made. */
-static void fail(struct core_sandbox *sb, const struct cella_err *err)
+static void sandbox_fail(struct core_sandbox *sb, const struct cella_err *err)
 {
         const struct cella_err copy = *err;
         sb->core->metrics.sandboxes_failed++;
         set_state(sb, SANDBOX_DEAD);
         lose_tasks(sb, &copy);
-        end(sb);
+        sandbox_end(sb);
 }
 
 static void on_last_count(void *context, const union keeper_packet *packet, int fd)
@@ -185,7 +185,7 @@ static void on_last_count(void *context, const union keeper_packet *packet, int 
         if (packet->type == KEEPER_COUNTED)
                 sb->counters = packet->counted;
         lose_some(sb, NULL, true); /* tasks that were attached after its death get the next one */
-        end(sb);
+        sandbox_end(sb);
 }
 
 static void count_last(struct core_sandbox *sb)
@@ -193,7 +193,7 @@ static void count_last(struct core_sandbox *sb)
         set_state(sb, SANDBOX_DEAD);
         if (sandbox_ask(sb, KEEPER_COUNT, on_last_count, sb) < 0) {
                 lose_some(sb, NULL, true);
-                end(sb);
+                sandbox_end(sb);
         }
 }
 
@@ -218,7 +218,7 @@ static void died(struct core_sandbox *sb)
                         err_say(&err, CELLA_NOT_FOUND, -ENOENT, "the sandbox %s has ended", sb->id);
                 else
                         err_say(&err, CELLA_INTERNAL, -EIO, "the sandbox ended before it was ready");
-                fail(sb, &err);
+                sandbox_fail(sb, &err);
                 return;
         }
         if (!sb->all_dead && sb->engine == ENGINE_NATIVE && needs_deaths(sb)) {
@@ -230,28 +230,28 @@ static void died(struct core_sandbox *sb)
         }
 }
 
-static void begin(struct task *task)
+static void sandbox_begin_task(struct task *task)
 {
         task->begun = true;
         if (task->on_channel)
                 task->on_channel(task);
 }
 
-static void on_ready(struct core_sandbox *sb, const char *data)
+static void sandbox_on_ready(struct core_sandbox *sb, const char *data)
 {
-        struct init_ready reported;
-        memcpy(&reported, data, sizeof reported);
-        sb->ready_us = reported.at_us <= clock_us() ? reported.at_us : 0;
-        sb->cpu_made_us = reported.cpu_us;
+        struct init_ready ready;
+        memcpy(&ready, data, sizeof ready);
+        sb->ready_us = ready.at_us <= clock_us() ? ready.at_us : 0;
+        sb->cpu_made_us = ready.cpu_us;
         /* init must not set these bits. */
-        sb->walls = reported.walls & ~(uint32_t)(ISOLATION_DOCKER | ISOLATION_PODMAN);
+        sb->walls = ready.walls & ~(uint32_t)(ISOLATION_DOCKER | ISOLATION_PODMAN);
         if (sb->engine == ENGINE_DOCKER)
                 sb->walls |= docker_mark(sb->core->docker);
         sb->ready = true;
         set_state(sb, SANDBOX_RUNNING);
         list_each (at, &sb->tasks, other) {
                 struct task *task = list_entry(at, struct task, link);
-                if (task->on_ready)
+                if (task->begun && task->on_ready)
                         task->on_ready(task);
                 if (sb->state != SANDBOX_RUNNING) /* it was ended by a callback */
                         return;
@@ -273,14 +273,14 @@ static bool take_network(struct core_sandbox *sb, struct message *m)
         return true;
 }
 
-static void hear_refused(struct core_sandbox *sb, const char *data)
+static void receive_refused(struct core_sandbox *sb, const char *data)
 {
         struct init_refused refused;
         struct violation v;
         memcpy(&refused, data, sizeof refused);
         violation_set(&v, VIOLATION_SYSCALL, refused.target, sizeof refused.target, refused.detail,
                       sizeof refused.detail);
-        violation_tell(&sb->observers, &v);
+        violation_report(&sb->observers, &v);
 }
 
 static void on_untagged_message(void *context, const struct message *message, const char *data)
@@ -292,19 +292,19 @@ static void on_untagged_message(void *context, const struct message *message, co
         message_close_fds(&m);
         if (m.type == INIT_READY && m.len == sizeof(struct init_ready) && sb->state == SANDBOX_MAKING &&
             sandbox_has_network(sb) == sb->network_came) {
-                on_ready(sb, data);
+                sandbox_on_ready(sb, data);
         } else if (m.type == INIT_REFUSED && m.len == sizeof(struct init_refused) && sb->ready) {
-                hear_refused(sb, data);
+                receive_refused(sb, data);
         } else if (m.type == INIT_UNREACHED && m.len == 0 && sb->ready) {
                 struct violation v;
                 violation_of_no_network(&v);
                 if (!sandbox_has_network(sb) && !sb->direct) /* on the host, the counters are the host's */
-                        violation_tell(&sb->observers, &v);
+                        violation_report(&sb->observers, &v);
         } else if (m.type == INIT_FAILED && m.len == sizeof(struct cella_err) && !sb->ready) {
                 struct cella_err err;
                 memcpy(&err, data, sizeof err);
                 err.msg[sizeof err.msg - 1] = err.hint[sizeof err.hint - 1] = '\0';
-                fail(sb, &err);
+                sandbox_fail(sb, &err);
         } else { /* the sender is not our init */
                 sandbox_ask(sb, KEEPER_KILL, NULL, NULL);
         }
@@ -320,21 +320,23 @@ static void on_made(void *context, const union keeper_packet *packet, int fd)
         struct core_sandbox *sb = context;
         struct cella_err err = {0};
         if (packet->type != (sb->engine == ENGINE_DOCKER ? DOCKER_MADE : KEEPER_MADE)) {
-                err_say(&err, CELLA_INTERNAL, -EIO, "the keeper made no sandbox");
-                fail(sb, packet->type == KEEPER_FAILED ? &packet->failed.err : &err);
+                err_say(&err, CELLA_INTERNAL, -EIO, "the keeper created no sandbox");
+                sandbox_fail(sb, packet->type == KEEPER_FAILED ? &packet->failed.err : &err);
                 return;
         }
         sb->handle = packet->made.sandbox;
         sb->counters = (struct keeper_counted){0}; /* discard those of its previous instance */
         sandbox_take_counters(sb);
+        if (sb->engine != ENGINE_DOCKER)
+                *(sb->worker ? &sb->worker->groups : &sb->core->metrics.groups) = packet->made.groups;
         if (fd < 0) { /* the packet had a descriptor, but the kernel could not install it here */
                 err_say(&err, CELLA_OVER_CAPACITY, -EMFILE, "the server has no descriptors left");
-                fail(sb, &err);
+                sandbox_fail(sb, &err);
                 return;
         }
-        if (sb->engine == ENGINE_DOCKER && used_image_tell(sb->image, &packet->docker, &err) < 0) {
+        if (sb->engine == ENGINE_DOCKER && used_image_report(sb->image, &packet->docker, &err) < 0) {
                 close(fd);
-                fail(sb, &err);
+                sandbox_fail(sb, &err);
                 return;
         }
         sb->missing = packet->made.missing;
@@ -344,18 +346,31 @@ static void on_made(void *context, const union keeper_packet *packet, int fd)
         sb->core->metrics.sandboxes_made++;
         if (channel_new(sb->core->loop, fd, on_untagged_message, on_channel_closed, sb, &sb->channel, &err) <
             0) {
-                fail(sb, &err);
+                sandbox_fail(sb, &err);
                 return;
         }
         if (!sb->one_shot)
                 sandbox_ask(sb, KEEPER_THROTTLE, NULL, NULL);
         if (sb->removing) {
-                end(sb);
+                sandbox_end(sb);
                 return;
         }
         list_each (at, &sb->tasks, other) {
-                begin(list_entry(at, struct task, link));
-                if (sb->state != SANDBOX_MAKING)
+                sandbox_begin_task(list_entry(at, struct task, link));
+                if (sb->state != SANDBOX_MAKING || sb->filling)
+                        return;
+        }
+}
+
+void sandbox_filled(struct core_sandbox *sb)
+{
+        sb->filling = false;
+        list_each (at, &sb->tasks, other) {
+                struct task *task = list_entry(at, struct task, link);
+                if (task->on_ready)
+                        task->on_ready(task);
+                sandbox_begin_task(task);
+                if (!sandbox_takes_messages(sb))
                         return;
         }
 }
@@ -370,10 +385,10 @@ static void on_granted(struct place *place)
         sb->making_us = clock_us();
         memset(sb->slots, 0, sizeof sb->slots);
         if (sandbox_make(sb, on_made, &err) < 0)
-                fail(sb, &err);
+                sandbox_fail(sb, &err);
 }
 
-static void on_refused(struct place *place, const struct cella_err *err)
+static void sandbox_on_refused(struct place *place, const struct cella_err *err)
 {
         struct core_sandbox *sb = list_entry(place, struct core_sandbox, place);
         set_state(sb, SANDBOX_STOPPED);
@@ -381,7 +396,7 @@ static void on_refused(struct place *place, const struct cella_err *err)
         if (sb->one_shot)
                 sandbox_free(sb);
         else if (!sb->persistent || sb->removing)
-                forget(sb);
+                sandbox_forget(sb);
 }
 
 static bool place_is_reclaimable(const struct place *place, int64_t *ret_used_us)
@@ -396,7 +411,8 @@ static void place_reclaim(struct place *place)
         sandbox_reclaim(list_entry(place, struct core_sandbox, place));
 }
 
-static const struct place_events place_events = {on_granted, on_refused, place_is_reclaimable, place_reclaim};
+static const struct place_events place_events = {on_granted, sandbox_on_refused, place_is_reclaimable,
+                                                 place_reclaim};
 
 struct core_sandbox *sandbox_alloc(struct core *core)
 {
@@ -406,7 +422,7 @@ struct core_sandbox *sandbox_alloc(struct core *core)
         sb->core = core;
         list_init(&sb->observers);
         sandbox_egress_init(&sb->egress, core->egress, &sb->network, &sb->observers);
-        place_init(&sb->place, core, sb->key, &place_events);
+        sandbox_place_init(&sb->place, core, sb->key, &place_events);
         list_init(&sb->tasks);
         list_init(&sb->processes);
         list_init(&sb->link);
@@ -414,7 +430,7 @@ struct core_sandbox *sandbox_alloc(struct core *core)
         return sb;
 }
 
-static void start(struct core_sandbox *sb)
+static void sandbox_start(struct core_sandbox *sb)
 {
         set_state(sb, SANDBOX_WAITING);
         queue_enter(&sb->place);
@@ -427,9 +443,9 @@ void sandbox_attach(struct core_sandbox *sb, struct task *task)
         list_add(&sb->tasks, &task->link);
         sandbox_touch(sb);
         if (sb->state == SANDBOX_STOPPED)
-                start(sb);
+                sandbox_start(sb);
         else if (sandbox_takes_messages(sb))
-                begin(task);
+                sandbox_begin_task(task);
 }
 
 void sandbox_stop(struct core_sandbox *sb)
@@ -451,7 +467,7 @@ void sandbox_stop(struct core_sandbox *sb)
         case SANDBOX_DYING:
         case SANDBOX_DEAD:
                 if (list_empty(&sb->tasks))
-                        end(sb);
+                        sandbox_end(sb);
                 else /* tasks need their counters: died() reads them */
                         sandbox_ask(sb, KEEPER_KILL, NULL, NULL);
                 break;
@@ -467,7 +483,13 @@ void sandbox_remove(struct core_sandbox *sb)
         sb->removing = true;
         sandbox_stop(sb);
         if (sb->state == SANDBOX_STOPPED)
-                forget(sb);
+                sandbox_forget(sb);
+}
+
+void sandbox_give_up(struct core_sandbox *sb, const struct cella_err *err)
+{
+        lose_tasks(sb, err);
+        sandbox_remove(sb);
 }
 
 static void frozen(struct core_sandbox *sb, const struct cella_err *err)
@@ -487,7 +509,7 @@ static void on_frozen(void *context, const union keeper_packet *packet, int fd)
                 return;
         }
         if (sb->state != SANDBOX_RUNNING && sb->state != SANDBOX_PAUSED)
-                return; /* it has died: end() calls frozen() */
+                return; /* it has died: sandbox_end() calls frozen() */
         const bool paused = sb->state == SANDBOX_RUNNING;
         set_state(sb, paused ? SANDBOX_PAUSED : SANDBOX_RUNNING);
         list_each (at, &sb->tasks, other) {
@@ -529,27 +551,41 @@ static struct core_sandbox *find_lost(struct core *core)
 {
         list_each (at, &core->sandboxes, other) {
                 struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
-                if (sb->engine_lost)
+                if (sb->lost)
                         return sb;
         }
         return NULL;
 }
 
-/* Callbacks may add and remove sandboxes, so the affected ones are marked first. */
-void sandbox_engine_lost(struct core *core, const struct cella_err *err)
+/* Callbacks may add and remove sandboxes, so the affected ones were marked first. */
+static void lose_marked(struct core *core, const struct cella_err *err)
 {
         struct core_sandbox *sb;
-        list_each (at, &core->sandboxes, other) {
-                sb = list_entry(at, struct core_sandbox, link);
-                sb->engine_lost = sb->engine == ENGINE_DOCKER && sandbox_alive(sb);
-        }
         while ((sb = find_lost(core))) {
-                sb->engine_lost = false;
+                sb->lost = false;
                 if (sb->state == SANDBOX_ENDING)
                         on_ended(sb, NULL, -1);
                 else
-                        fail(sb, err);
+                        sandbox_fail(sb, err);
         }
+}
+
+void sandbox_engine_lost(struct core *core, const struct cella_err *err)
+{
+        list_each (at, &core->sandboxes, other) {
+                struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
+                sb->lost = sb->engine == ENGINE_DOCKER && sandbox_alive(sb);
+        }
+        lose_marked(core, err);
+}
+
+void sandbox_worker_lost(struct core *core, const struct worker *worker, const struct cella_err *err)
+{
+        list_each (at, &core->sandboxes, other) {
+                struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
+                sb->lost = sb->worker == worker && sb->engine == ENGINE_NATIVE && sandbox_alive(sb);
+        }
+        lose_marked(core, err);
 }
 
 bool sandbox_engine_used(const struct core *core)
@@ -575,11 +611,12 @@ void sandbox_freeze_forget(struct core *core, const void *context)
 
 /* The channel also closes, after init's last messages, which is the preferred notification.  But it closes
  * before the last process is dead; KEEPER_DIED comes afterwards. */
-void sandbox_hear_keeper(struct core *core, const struct keeper_about *about)
+void sandbox_receive_keeper(struct core *core, const struct worker *worker, const struct keeper_about *about)
 {
         list_each (at, &core->sandboxes, other) {
                 struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
-                if (sb->handle != about->sandbox || sb->engine != ENGINE_NATIVE || !sandbox_alive(sb))
+                if (sb->handle != about->sandbox || sb->worker != worker || sb->engine != ENGINE_NATIVE ||
+                    !sandbox_alive(sb))
                         continue;
                 sb->all_dead = true;
                 if (!sb->channel) {

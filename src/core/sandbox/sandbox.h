@@ -91,7 +91,7 @@ struct core_sandbox {
         bool one_shot, direct;
         bool persistent; /* it can be saved and started again: its files outlive its processes */
         enum engine_choice engine;
-        bool engine_lost; /* the engine has ended: see sandbox_engine_lost() */
+        bool lost; /* the process that made it has ended: see lose_marked() */
         char session[129], agent[129];
         struct cella_limits limits;
         uint32_t required;
@@ -109,6 +109,7 @@ struct core_sandbox {
         unsigned chosen; /* CHOSEN_...: by the request that made it */
         char note[128];  /* for the next result: the settings have changed, see renew.h; "": none */
         /* While it is alive: */
+        struct worker *worker; /* that made it; NULL: the keeper, or cella-docker */
         uint32_t handle;
         uint32_t walls, missing;
         bool counted;         /* it has counters of CPU time, memory and processes */
@@ -117,6 +118,7 @@ struct core_sandbox {
         bool leased;          /* by pool_lease() */
         bool removing;        /* it is freed when it has ended */
         bool renewing;        /* it ends and starts again; tasks attached meanwhile wait for that */
+        bool filling;         /* its files are being copied; only its first task has begun: see move.h */
         bool all_dead;        /* KEEPER_DIED was received: all processes have ended */
         bool network_came;    /* INIT_NETWORK was received */
         int64_t ready_us;     /* when init was ready, by its clock; 0: init has another clock */
@@ -133,14 +135,14 @@ struct core_sandbox {
         bool has_files;
         struct waiting *waiting; /* the waiting interpreter, if made in advance and not released yet */
         struct pool *pool;       /* the pool that it was taken from */
-        uint64_t slots[4];       /* numbers of active commands, see sandbox_slot_take() */
+        uint64_t slots[4];       /* bits: numbers of active commands, see execution/life.c */
         struct sandbox_egress egress;
         struct list observers; /* struct observer: of active executions */
         struct list tasks;
         int64_t making_us;
-        uint64_t executions;   /* so far */
-        uint64_t reported;     /* hash of the state that observers know: see front/rest/events.c */
-        struct list processes; /* struct sandbox_process; includes some that have ended */
+        uint64_t executions;    /* so far */
+        uint64_t reported_look; /* hash of the state that clients of /v1/events know */
+        struct list processes;  /* struct sandbox_process; includes some that have ended */
         unsigned n_processes;
         struct context *contexts[SANDBOX_CONTEXTS_MAX]; /* NULL: free slot */
 };
@@ -171,6 +173,10 @@ void sandbox_touch(struct core_sandbox *sandbox); /* notes that it is used */
 void sandbox_remove(struct core_sandbox *sandbox);
 /* Ends all processes; workspace and name stay. */
 void sandbox_stop(struct core_sandbox *sandbox);
+/* Removes it; its tasks are lost for this reason. */
+void sandbox_give_up(struct core_sandbox *sandbox, const struct cella_err *err);
+/* Its files have been copied: its tasks may begin. */
+void sandbox_filled(struct core_sandbox *sandbox);
 /* Freezes or thaws it.  Calls done() once with NULL or an error, unless sandbox_freeze_forget() is called. */
 void sandbox_freeze(struct core_sandbox *sandbox, bool freeze, void (*done)(void *, const struct cella_err *),
                     void *context);
@@ -195,18 +201,17 @@ bool sandbox_counted(const struct core_sandbox *sandbox, bool cpu, struct keeper
 int sandbox_count(struct core_sandbox *sandbox, keeper_answer answer, void *context);
 /* Sends a request about it to the process that made it.  answer NULL: none is expected or needed. */
 int sandbox_ask(struct core_sandbox *sandbox, enum keeper_request type, keeper_answer answer, void *context);
-/* Discards answers of the keeper or the engine docker for this context. */
+/* The same for a packet with more than the request's type. */
+int sandbox_send(struct core_sandbox *sandbox, void *packet, size_t len, keeper_answer answer, void *context);
+/* Discards answers of the keeper, its workers or the engine docker for this context. */
 void sandbox_ask_forget(struct core *core, const void *context);
 /* For struct docker_events: all sandboxes of the engine docker are lost; whether one of them is alive. */
 void sandbox_engine_lost(struct core *core, const struct cella_err *err);
 bool sandbox_engine_used(const struct core *core);
-/* Handles KEEPER_DIED. */
-void sandbox_hear_keeper(struct core *core, const struct keeper_about *about);
-
-/* Returns the lowest number that no active command of this sandbox has; -1: too many.  Release it with
- * sandbox_slot_give(). */
-int sandbox_slot_take(struct core_sandbox *sandbox);
-void sandbox_slot_give(struct core_sandbox *sandbox, int slot);
+/* All sandboxes of this worker are lost. */
+void sandbox_worker_lost(struct core *core, const struct worker *worker, const struct cella_err *err);
+/* Handles KEEPER_DIED of a worker; NULL: of the keeper. */
+void sandbox_receive_keeper(struct core *core, const struct worker *worker, const struct keeper_about *about);
 
 /* Whether it has processes, or the keeper is still removing it. */
 bool sandbox_alive(const struct core_sandbox *sandbox);
@@ -231,4 +236,3 @@ int sandbox_restore_all(struct core *core, struct cella_err *err);
 int sandbox_remember(const struct core_sandbox *sandbox, struct cella_err *err);
 json_t *sandbox_to_json(const struct core_sandbox *sandbox);
 json_t *isolation_to_json(uint32_t walls, uint32_t missing);
-void sandbox_isolation(const struct core_sandbox *sandbox, struct cella_isolation *ret);

@@ -10,7 +10,7 @@
 
 #include "base/err.h"
 
-#define DEPTH_MAX 128 /* deeper trees are moved up, see empty() */
+#define DEPTH_MAX 128 /* deeper trees are moved up, see sandbox_workspace_empty() */
 
 static int open_root(const struct core *core)
 {
@@ -35,7 +35,7 @@ int workspace_make(const struct core *core, const char *name, struct cella_err *
 
 /* Removes the contents of the directory, which may be anything, at any depth.  Directories that are too deep
  * are first moved to `top` under a new name and found there again. */
-static void empty(int top, int dir, unsigned depth)
+static void sandbox_workspace_empty(int top, int dir, unsigned depth)
 {
         static _Thread_local unsigned long moved;
         DIR *d = fdopendir(dir);
@@ -59,7 +59,7 @@ static void empty(int top, int dir, unsigned depth)
                 (void)!fchmodat(dirfd(d), e->d_name, 0700, 0);
                 int below = openat(dirfd(d), e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
                 if (below >= 0)
-                        empty(top, below, depth + 1);
+                        sandbox_workspace_empty(top, below, depth + 1);
                 unlinkat(dirfd(d), e->d_name, AT_REMOVEDIR);
         }
         closedir(d);
@@ -71,7 +71,7 @@ static void remove_tree(int root, const char *name)
                 int top = openat(root, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
                 int dir = top < 0 ? -1 : openat(top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
                 if (dir >= 0)
-                        empty(top, dir, 0);
+                        sandbox_workspace_empty(top, dir, 0);
                 if (top >= 0)
                         close(top);
                 if (unlinkat(root, name, AT_REMOVEDIR) == 0 || errno != ENOTEMPTY)

@@ -24,7 +24,7 @@ static int check_host(const char *text, const char *path, struct cella_err *err)
             !strcmp(ref.registry, text) &&
             !strcmp(ref.repository, !strcmp(text, "docker.io") ? "library/x" : "x"))
                 return 0;
-        err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s cannot be '%.100s'", path, text);
+        err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s: '%.100s' is not a registry", path, text);
         return err_hint(err, "a registry is HOST or HOST:PORT in lower case, like ghcr.io or localhost:5000");
 }
 
@@ -92,15 +92,15 @@ const struct field *images_settings_fields(void)
                  .type = FIELD_WORD,
                  .words = pull_words,
                  .standard = "\"missing\"",
-                 .help = "missing: an image that is asked for and not there is pulled, for callers with the "
-                         "capability images; never: it is not found"},
+                 .help = "missing: a requested image that is not in the store is pulled, if the caller has "
+                         "the capability images; never: the request gets 404"},
                 {.name = "registries",
                  .type = FIELD_ARRAY,
                  .item = &host,
                  .max = REGISTRIES_MAX,
                  .standard = "[\"docker.io\"]",
                  .check = check_registries,
-                 .help = "the registries that the daemon may talk to; \"*\": any"},
+                 .help = "registries that the daemon may use; \"*\": any"},
                 {.name = "insecure_registries",
                  .type = FIELD_ARRAY,
                  .item = &host,
@@ -114,7 +114,7 @@ const struct field *images_settings_fields(void)
                  .max = REGISTRIES_MAX,
                  .standard = "{}",
                  .check = check_credentials,
-                 .help = "registry to secret, whose value is USER:PASSWORD, or a token"},
+                 .help = "for each registry, the secret with its credentials: USER:PASSWORD, or a token"},
                 {.name = "max_bytes",
                  .type = FIELD_INTEGER,
                  .max = MAX_BYTES_MAX,

@@ -53,8 +53,8 @@ const struct field *network_settings_fields(void)
                  .item = &allowed,
                  .max = EGRESS_PATTERNS_MAX,
                  .standard = "[]",
-                 .help = "what tier standard may reach: example.com, *.example.com (below it), 192.0.2.1, "
-                         "each with :port or for 80 and 443"},
+                 .help = "hosts that tier standard may reach: example.com, *.example.com (all names below "
+                         "it), 192.0.2.1; ports 80 and 443, unless :port follows"},
                 {.name = "blocked_domains",
                  .type = FIELD_ARRAY,
                  .item = &blocked,
@@ -66,20 +66,20 @@ const struct field *network_settings_fields(void)
                  .item = &private,
                  .max = EGRESS_PATTERNS_MAX,
                  .standard = "[]",
-                 .help = "names, addresses and networks (10.0.0.0/8) that may be private, if they are "
-                         "allowed"},
+                 .help = "names, addresses and networks (10.0.0.0/8) that may have private addresses, if "
+                         "they are allowed otherwise"},
                 {.name = "connections",
                  .type = FIELD_INTEGER,
                  .min = 1,
                  .max = 4096,
                  .standard = "256",
-                 .help = "open connections of one sandbox"},
+                 .help = "maximum number of open connections of one sandbox"},
                 {.name = "bytes_per_execution",
                  .type = FIELD_INTEGER,
                  .min = 1,
                  .max = INT64_C(1) << 50,
                  .standard = "1073741824",
-                 .help = "sent and received together"},
+                 .help = "bytes that one execution may send and receive together"},
                 {.name = "idle_timeout_ms",
                  .type = FIELD_INTEGER,
                  .min = 100,
@@ -96,7 +96,7 @@ const struct field *network_request_fields(void)
                 {.name = "tier",
                  .type = FIELD_WORD,
                  .words = tier_words,
-                 .help = "at most what the settings and the key allow"},
+                 .help = "tier of this request; at most that of the settings and the key"},
                 {.name = "allowed_domains",
                  .type = FIELD_ARRAY,
                  .item = &allowed,
@@ -132,5 +132,5 @@ int network_check_settings(const json_t *document, struct cella_err *err)
             NETWORK_SETTINGS_TEXT_MAX)
                 return 0;
         return err_say(err, CELLA_INVALID_REQUEST, -E2BIG,
-                       "the lists in network must have at most %u bytes together", NETWORK_SETTINGS_TEXT_MAX);
+                       "the lists in network must have at most %u bytes in total", NETWORK_SETTINGS_TEXT_MAX);
 }

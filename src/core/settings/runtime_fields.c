@@ -3,8 +3,8 @@
 #include <errno.h>
 
 #include "base/err.h"
+#include "base/runtime.h"
 #include "core/settings/image_fields.h"
-#include "engine/runtime.h"
 
 static int check_program(const json_t *value, const char *path, struct cella_err *err)
 {

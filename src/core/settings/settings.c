@@ -17,12 +17,13 @@
 static const char *const mode_words[] = {"all", "selective", "off", NULL}; /* by enum sandbox_mode */
 static const char *const scan_words[] = {"off", "warn", "block", NULL};    /* by enum scan_action */
 static const char *const severity_words[] = {"low", "medium", "high", NULL};
+static const char *const preload_words[] = {PRELOAD_AUTO, NULL};
 
 static int check_cluster(const json_t *value, const char *path, struct cella_err *err)
 {
         if (json_is_null(value))
                 return 0;
-        return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s must be null: there are no clusters yet",
+        return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s must be null: clusters are not supported",
                        path);
 }
 
@@ -42,8 +43,8 @@ static const struct field sandboxes_fields[] = {
          .min = 1,
          .max = 4000,
          .standard = "100",
-         .help = "sandboxes alive at once, those of single executions included; each caller has a share of "
-                 "them"},
+         .help = "maximum number of sandboxes, including those of single executions; each caller has a share "
+                 "of them"},
         {.name = "idle_timeout_ms",
          .type = FIELD_INTEGER,
          .min = 100,
@@ -104,7 +105,10 @@ static struct field pool_fields[] = {{.name = "runtime",
                                       .type = FIELD_ARRAY,
                                       .item = &word,
                                       .max = 100,
-                                      .help = "modules that Python imports in advance"},
+                                      .words = preload_words,
+                                      .help = "auto (default for Python): the standard library is ready, "
+                                              "hidden until code imports it; a list: also these modules "
+                                              "are imported in advance; an empty list: nothing is"},
                                      {.name = "image",
                                       .type = FIELD_STRING,
                                       .flags = FIELD_NO_NUL,
@@ -146,23 +150,24 @@ static const struct field scan_fields[] = {
         {.name = "block", .type = FIELD_OBJECT, .fields = block_fields, .help = "what action block refuses"},
         {0}};
 
-static const struct field audit_fields[] = {{.name = "keep_days",
-                                             .type = FIELD_INTEGER,
-                                             .min = 0,
-                                             .max = 36500,
-                                             .standard = "30",
-                                             .help = "0: for ever"},
-                                            {.name = "keep_bytes",
-                                             .type = FIELD_INTEGER,
-                                             .min = 0,
-                                             .max = INT64_C(1) << 50,
-                                             .standard = "1073741824",
-                                             .help = "size of the log's database; 0: no limit"},
-                                            {.name = "keep_output",
-                                             .type = FIELD_BOOLEAN,
-                                             .standard = "true",
-                                             .help = "keep up to 64 KiB of each output stream in the log"},
-                                            {0}};
+static const struct field audit_fields[] = {
+        {.name = "keep_days",
+         .type = FIELD_INTEGER,
+         .min = 0,
+         .max = 36500,
+         .standard = "30",
+         .help = "number of days that executions stay in the log; 0: for ever"},
+        {.name = "keep_bytes",
+         .type = FIELD_INTEGER,
+         .min = 0,
+         .max = INT64_C(1) << 50,
+         .standard = "1073741824",
+         .help = "maximum size of the log's database; 0: no limit"},
+        {.name = "keep_output",
+         .type = FIELD_BOOLEAN,
+         .standard = "true",
+         .help = "keep up to 64 KiB of each output stream in the log"},
+        {0}};
 
 static const struct field mcp_fields[] = {
         {.name = "text_bytes",
@@ -194,6 +199,15 @@ static const struct field docker_fields[] = {
          .words = transport_words,
          .standard = "\"auto\"",
          .help = "how Cella talks to containers: socket, attach (for runtimes without sockets), or auto"},
+        {0}};
+
+static const struct field learning_fields[] = {
+        {.name = "memory_bytes",
+         .type = FIELD_INTEGER,
+         .max = INT64_C(1) << 40,
+         .standard = "268435456",
+         .help = "maximum memory of templates with modules that executions often import, and of the "
+                 "interpreters that wait with them; 0: nothing is learned"},
         {0}};
 
 /* It becomes an argument of pip. */
@@ -281,21 +295,21 @@ static struct field all_fields[] = {
          .type = FIELD_WORD,
          .words = scope_words,
          .standard = "\"execution\"",
-         .help = "execution: a fresh sandbox for each, gone afterwards; session: one for each "
-                 "session; agent: one for each agent, whatever the session; shared: one for all"},
+         .help = "execution: a new sandbox for each execution, removed afterwards; session: one for each "
+                 "session; agent: one for each agent, in all its sessions; shared: one for all"},
         {.name = "workspace",
          .type = FIELD_WORD,
          .words = workspace_words,
          .standard = "\"none\"",
-         .help = "none: a private scratch directory; ro: the agent's own directory, to read; rw: "
-                 "the same, to read and write"},
+         .help = "contents of /workspace: none: a private empty directory; ro: the agent's directory, "
+                 "read-only; rw: the agent's directory, writable"},
         {.name = "workspace_root",
          .type = FIELD_STRING,
          .flags = FIELD_NULLABLE | FIELD_NO_NUL,
          .min = 1,
          .max = 1000,
          .standard = "null",
-         .help = "the directory with one directory for each agent, which workspace ro and rw show it",
+         .help = "host directory that contains one directory for each agent, for workspace ro and rw",
          .check = check_directory},
         {.name = "mounts",
          .type = FIELD_ARRAY,
@@ -307,9 +321,8 @@ static struct field all_fields[] = {
          .type = FIELD_WORD,
          .words = engine_words,
          .standard = "\"native\"",
-         .help = "what makes the sandboxes: native, or docker: containers of Docker or Podman, with "
-                 "their "
-                 "images"},
+         .help = "engine that creates the sandboxes: native: Cella itself; docker: containers of Docker or "
+                 "Podman, with their images"},
         {.name = "image",
          .type = FIELD_STRING,
          .flags = FIELD_NO_NUL,
@@ -323,7 +336,7 @@ static struct field all_fields[] = {
          .item = &word,
          .max = 100,
          .standard = "{\"python\": \"python3\", \"node\": \"node\"}",
-         .help = "runtime for a language that is asked for by its name",
+         .help = "runtime to use when a request names only the language",
          .check = default_runtimes_check},
         {.name = "runtimes",
          .type = FIELD_MAP,
@@ -333,19 +346,23 @@ static struct field all_fields[] = {
          .help = "images and programs of runtimes: {\"python3.12\": {\"image\": "
                  "\"python:3.12-slim\"}}",
          .check = runtimes_check},
-        {.name = "limits", .type = FIELD_OBJECT, .help = "limits of a sandbox; a request may ask for others"},
-        {.name = "network", .type = FIELD_OBJECT, .help = "what code may reach"},
+        {.name = "limits", .type = FIELD_OBJECT, .help = "limits of a sandbox; a request may set others"},
+        {.name = "network", .type = FIELD_OBJECT, .help = "network access of the code"},
         {.name = "sandboxes",
          .type = FIELD_OBJECT,
          .fields = sandboxes_fields,
-         .help = "how many sandboxes, and for how long"},
+         .help = "number and lifetime of sandboxes"},
         {.name = "pools",
          .type = FIELD_ARRAY,
          .item = &pool,
          .max = 100,
-         .standard = "[{\"runtime\": \"python3\", \"size\": 4, \"preload\": " PRELOAD_STANDARD
-                     "}, {\"runtime\": \"sh\", \"size\": 4}]",
+         .standard = "[{\"runtime\": \"python3\", \"size\": 4, \"preload\": \"" PRELOAD_AUTO
+                     "\"}, {\"runtime\": \"sh\", \"size\": 4}]",
          .help = "sandboxes made in advance, each with a waiting interpreter"},
+        {.name = "learning",
+         .type = FIELD_OBJECT,
+         .fields = learning_fields,
+         .help = "templates that the daemon makes for what Python code imports"},
         {.name = "scan", .type = FIELD_OBJECT, .fields = scan_fields, .help = "the code scanner"},
         {.name = "audit", .type = FIELD_OBJECT, .fields = audit_fields, .help = "the log of executions"},
         {.name = "mcp", .type = FIELD_OBJECT, .fields = mcp_fields, .help = "tools through MCP"},
@@ -354,12 +371,12 @@ static struct field all_fields[] = {
          .type = FIELD_OBJECT,
          .fields = packages_fields,
          .help = "packages that execute_python installs"},
-        {.name = "docker", .type = FIELD_OBJECT, .fields = docker_fields, .help = "the second engine"},
+        {.name = "docker", .type = FIELD_OBJECT, .fields = docker_fields, .help = "the engine docker"},
         {.name = "cluster",
          .type = FIELD_ANY,
          .flags = FIELD_NULLABLE,
          .standard = "null",
-         .help = "must be null: there are no clusters yet",
+         .help = "must be null: clusters are not supported",
          .check = check_cluster},
         {0}};
 
@@ -467,6 +484,7 @@ int settings_from(json_t *document, struct settings *ret, struct cella_err *err)
         s.workspace_keep_ms = number(sandboxes, "workspace_keep_ms");
         s.packages_cache_bytes = number(json_object_get(document, "packages"), "cache_bytes");
         s.packages_index = text(json_object_get(document, "packages"), "index");
+        s.learning_bytes = number(json_object_get(document, "learning"), "memory_bytes");
         s.audit_keep_days = (uint32_t)number(audit, "keep_days");
         s.audit_keep_bytes = number(audit, "keep_bytes");
         s.audit_keep_output = json_is_true(json_object_get(audit, "keep_output"));

@@ -35,6 +35,7 @@ struct settings {
         uint32_t queue_max;
         uint32_t spare;
         uint64_t packages_cache_bytes;
+        uint64_t learning_bytes;
         const char *packages_index; /* NULL: that of pip */
         uint32_t audit_keep_days;
         uint64_t audit_keep_bytes;

@@ -252,7 +252,7 @@ static const char *v4_trouble(const uint8_t *bytes)
         return range_find(v4_ranges, ARRAY_LEN(v4_ranges), bytes);
 }
 
-static bool begins(const struct address *a, const uint8_t *prefix, size_t length)
+static bool policy_address_begins(const struct address *a, const uint8_t *prefix, size_t length)
 {
         return memcmp(a->bytes, prefix, length) == 0;
 }
@@ -260,9 +260,9 @@ static bool begins(const struct address *a, const uint8_t *prefix, size_t length
 /* Returns the embedded IPv4 address that a router would use. */
 static const uint8_t *inner_bytes(const struct address *a)
 {
-        if (begins(a, nat64, sizeof(nat64)))
+        if (policy_address_begins(a, nat64, sizeof(nat64)))
                 return a->bytes + 12;
-        return begins(a, to4, sizeof(to4)) ? a->bytes + 2 : NULL;
+        return policy_address_begins(a, to4, sizeof(to4)) ? a->bytes + 2 : NULL;
 }
 
 bool address_inner(const struct address *a, struct address *ret)
@@ -299,12 +299,13 @@ static const char *inner_trouble(const struct address *a)
 
         if (inner_bytes(a) != NULL)
                 return v4_trouble(inner_bytes(a));
-        if (begins(a, nat64_local, sizeof(nat64_local)))
+        if (policy_address_begins(a, nat64_local, sizeof(nat64_local)))
                 return local_nat64_trouble(b);
-        if (begins(a, compatible, sizeof(compatible)))
+        if (policy_address_begins(a, compatible, sizeof(compatible)))
                 return v4_trouble(b + 12);
-        if (begins(a, teredo,
-                   sizeof(teredo))) { /* the server's address, and the client's with inverted bits */
+        if (policy_address_begins(
+                    a, teredo,
+                    sizeof(teredo))) { /* the server's address, and the client's with inverted bits */
                 for (int i = 0; i < 4; i++)
                         client[i] = (uint8_t)~b[12 + i];
                 trouble = v4_trouble(client);
@@ -324,7 +325,7 @@ const char *address_trouble(const struct address *a)
                 return v4_trouble(a->bytes + 12);
         trouble = range_find(v6_ranges, ARRAY_LEN(v6_ranges), a->bytes);
         /* Only 2000::/3 is public; NAT64 leads to IPv4. */
-        if (trouble == NULL && a->bytes[0] >> 5 != 1 && !begins(a, nat64, sizeof(nat64)))
+        if (trouble == NULL && a->bytes[0] >> 5 != 1 && !policy_address_begins(a, nat64, sizeof(nat64)))
                 trouble = reserved;
         /* The class of the embedded address is more specific than "reserved".  Metadata has precedence,
          * because it is not permitted together with the network around it. */

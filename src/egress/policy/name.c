@@ -19,7 +19,7 @@ static bool is_hex(char c)
         return is_digit(c) || (c >= 'a' && c <= 'f');
 }
 
-static char lower(char c)
+static char name_lower(char c)
 {
         if (c >= 'A' && c <= 'Z')
                 return (char)(c - 'A' + 'a');
@@ -64,7 +64,7 @@ int name_normalise(const char *text, size_t length, char ret[NAME_MAX_BYTES])
         if (length == 0 || length >= NAME_MAX_BYTES)
                 return -EINVAL;
         for (size_t i = 0; i < length; i++)
-                name[i] = lower(text[i]);
+                name[i] = name_lower(text[i]);
         name[length] = '\0';
 
         for (size_t i = 0; i <= length; i++) {

@@ -129,7 +129,7 @@ static int check_numbers(const struct egress_attach *m, size_t *ret_patterns)
         return 0;
 }
 
-static int fill(struct policy *p, const struct egress_attach *message, size_t length)
+static int policy_fill(struct policy *p, const struct egress_attach *message, size_t length)
 {
         const char *at = (const char *)(message + 1), *end = (const char *)message + length;
         size_t n_patterns;
@@ -162,7 +162,7 @@ int policy_get(const struct egress_attach *message, size_t length, struct policy
         if (length < sizeof(*message) || length > sizeof(*message) + EGRESS_TEXT_MAX)
                 return -EINVAL;
         policy = calloc(1, sizeof(*policy));
-        r = policy != NULL ? fill(policy, message, length) : -ENOMEM;
+        r = policy != NULL ? policy_fill(policy, message, length) : -ENOMEM;
         if (r < 0)
                 return r;
         bucket = bucket_of(policy->hash);

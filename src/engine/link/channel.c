@@ -49,12 +49,12 @@ struct channel {
         char data[MESSAGE_AHEAD_BYTES(INIT_REPLY_MAX)];
 };
 
-static void on_event(struct fd_poll *poll, int events);
+static void channel_on_event(struct fd_poll *poll, int events);
 
 static int update_poll(struct channel *c)
 {
         const int events = c->first ? UV_READABLE | UV_WRITABLE : UV_READABLE;
-        return c->over ? 0 : fd_poll_start(&c->poll, c->loop, c->fd, events, on_event);
+        return c->over ? 0 : fd_poll_start(&c->poll, c->loop, c->fd, events, channel_on_event);
 }
 
 static void parcel_free(struct parcel *p)
@@ -97,8 +97,8 @@ static int send_waiting(struct channel *c)
 }
 
 /* Copies a frame and duplicates its descriptors: the sender keeps its own. */
-static struct parcel *wrap(const struct iovec parts[3], size_t whole, size_t sent, const int *fds,
-                           unsigned n_fds)
+static struct parcel *channel_wrap(const struct iovec parts[3], size_t whole, size_t sent, const int *fds,
+                                   unsigned n_fds)
 {
         struct parcel *p = malloc(sizeof *p + whole);
         if (!p)
@@ -153,7 +153,7 @@ int channel_lend(struct channel *c, enum init_request type, uint32_t tag, const 
          * this has changed. */
         if (n < 0 && n != -EAGAIN)
                 return -ENOBUFS;
-        struct parcel *p = wrap(parts, whole, n > 0 ? (size_t)n : 0, fds, n > 0 ? 0 : n_fds);
+        struct parcel *p = channel_wrap(parts, whole, n > 0 ? (size_t)n : 0, fds, n > 0 ? 0 : n_fds);
         if (!p) {
                 if (n > 0) /* a partial frame cannot be continued: reading then finds the end */
                         shutdown(c->fd, SHUT_RDWR);
@@ -217,7 +217,7 @@ void channel_forget(struct channel *c, uint32_t tag)
                 }
 }
 
-static void deliver(struct channel *c, struct message *m, const char *data)
+static void channel_deliver(struct channel *c, struct message *m, const char *data)
 {
         if (m->tag == 0) {
                 c->on_untagged_message(c->context, m, data);
@@ -238,7 +238,7 @@ static int deliver_all(struct channel *c)
         const char *data;
         int r = 0;
         while (!c->over && (r = message_ahead_next(&c->reader, &m, &data)) > 0)
-                deliver(c, &m, data);
+                channel_deliver(c, &m, data);
         return r;
 }
 
@@ -256,7 +256,7 @@ static int read_some(struct channel *c)
         return r;
 }
 
-static void hear(struct channel *c, int events)
+static void channel_receive(struct channel *c, int events)
 {
         int sent = 0;
         if (events & UV_WRITABLE) {
@@ -272,11 +272,11 @@ static void hear(struct channel *c, int events)
         c->closed(c->context);
 }
 
-static void on_event(struct fd_poll *poll, int events)
+static void channel_on_event(struct fd_poll *poll, int events)
 {
         struct channel *c = list_entry(poll, struct channel, poll);
         c->busy = true;
-        hear(c, events);
+        channel_receive(c, events);
         c->busy = false;
         if (c->freed)
                 free(c);

@@ -32,11 +32,11 @@ struct egress_link {
         size_t waiting;
 };
 
-static void on_poll(uv_poll_t *poll, int status, int events);
+static void egress_link_on_poll(uv_poll_t *poll, int status, int events);
 
-static void watch(struct egress_link *link)
+static void egress_link_watch(struct egress_link *link)
 {
-        uv_poll_start(&link->poll, UV_READABLE | (link->first ? UV_WRITABLE : 0), on_poll);
+        uv_poll_start(&link->poll, UV_READABLE | (link->first ? UV_WRITABLE : 0), egress_link_on_poll);
 }
 
 static void parcel_free(struct parcel *p)
@@ -69,7 +69,7 @@ static int keep_for_later(struct egress_link *link, const void *data, size_t len
         *link->last = p;
         link->last = &p->next;
         link->waiting += len;
-        watch(link);
+        egress_link_watch(link);
         return 0;
 }
 
@@ -99,11 +99,11 @@ static bool send_waiting(struct egress_link *link)
                 link->waiting -= p->len;
                 parcel_free(p);
         }
-        watch(link);
+        egress_link_watch(link);
         return true;
 }
 
-static int receive(const struct egress_link *link, union egress_packet *ret)
+static int egress_link_receive(const struct egress_link *link, union egress_packet *ret)
 {
         struct iovec part = {ret, sizeof *ret};
         struct msghdr msg = {.msg_iov = &part, .msg_iovlen = 1}; /* no room for descriptors */
@@ -122,7 +122,7 @@ static int receive(const struct egress_link *link, union egress_packet *ret)
         return (size_t)n == want ? 0 : -EPROTO;
 }
 
-static void on_poll(uv_poll_t *poll, int status, int events)
+static void egress_link_on_poll(uv_poll_t *poll, int status, int events)
 {
         struct egress_link *link = poll->data;
         union egress_packet packet;
@@ -130,16 +130,16 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         if (status >= 0 && (events & UV_WRITABLE) && send_waiting(link))
                 link->events->on_room(link->userdata);
         for (int i = 0; i < PACKETS_AT_ONCE && link->events; i++) {
-                if ((r = receive(link, &packet)) < 0)
+                if ((r = egress_link_receive(link, &packet)) < 0)
                         break;
                 link->events->on_packet(link->userdata, &packet);
         }
         if (!link->events)
-                return; /* on_closed() frees it */
+                return; /* egress_link_on_closed() frees it */
         if (r < 0 && r != -EAGAIN)
                 link->events->on_lost(link->userdata);
         else if (status < 0) /* libuv has stopped polling, but there may be more to read */
-                watch(link);
+                egress_link_watch(link);
 }
 
 int egress_link_new(uv_loop_t *loop, int fd, const struct egress_link_events *events, void *userdata,
@@ -157,12 +157,12 @@ int egress_link_new(uv_loop_t *loop, int fd, const struct egress_link_events *ev
         link->events = events;
         link->userdata = userdata;
         link->last = &link->first;
-        watch(link);
+        egress_link_watch(link);
         *ret = link;
         return 0;
 }
 
-static void on_closed(uv_handle_t *handle)
+static void egress_link_on_closed(uv_handle_t *handle)
 {
         free(handle->data);
 }
@@ -179,6 +179,6 @@ struct egress_link *egress_link_free(struct egress_link *link)
         }
         uv_poll_stop(&link->poll);
         close(link->fd);
-        uv_close((uv_handle_t *)&link->poll, on_closed);
+        uv_close((uv_handle_t *)&link->poll, egress_link_on_closed);
         return NULL;
 }

@@ -6,13 +6,13 @@
 #include "base/auto.h"
 #include "sys/file.h"
 
-static void on_event(uv_poll_t *handle, int status, int events)
+static void fd_poll_on_event(uv_poll_t *handle, int status, int events)
 {
         struct fd_poll *p = handle->data;
         p->callback(p, status < 0 ? 0 : events);
 }
 
-static void on_closed(uv_handle_t *handle)
+static void fd_poll_on_closed(uv_handle_t *handle)
 {
         free(handle);
 }
@@ -29,13 +29,13 @@ int fd_poll_start(struct fd_poll *p, uv_loop_t *loop, int fd, int events, fd_pol
                 handle->data = p;
                 *p = (struct fd_poll){handle, callback};
         }
-        return uv_poll_start(p->handle, events, on_event);
+        return uv_poll_start(p->handle, events, fd_poll_on_event);
 }
 
 void fd_poll_stop(struct fd_poll *p)
 {
         if (p->handle)
-                uv_close((uv_handle_t *)TAKE(p->handle), on_closed);
+                uv_close((uv_handle_t *)TAKE(p->handle), fd_poll_on_closed);
 }
 
 void fd_poll_close(struct fd_poll *p, int fd)

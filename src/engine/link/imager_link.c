@@ -16,7 +16,7 @@ struct imager_link {
         struct imager_reader reader;
 };
 
-static void on_poll(uv_poll_t *poll, int status, int events)
+static void imager_link_on_poll(uv_poll_t *poll, int status, int events)
 {
         struct imager_link *link = poll->data;
         struct imager_event event;
@@ -36,7 +36,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         if (link->events && r <= 0 && r != -EAGAIN)
                 link->events->on_lost(link->userdata, r == -EPROTO);
         else if (link->events && status < 0) /* libuv has stopped polling, but there may be more to read */
-                uv_poll_start(&link->poll, UV_READABLE, on_poll);
+                uv_poll_start(&link->poll, UV_READABLE, imager_link_on_poll);
 }
 
 int imager_link_new(uv_loop_t *loop, int fd, const struct imager_link_events *events, void *userdata,
@@ -53,12 +53,12 @@ int imager_link_new(uv_loop_t *loop, int fd, const struct imager_link_events *ev
         link->poll.data = link;
         link->events = events;
         link->userdata = userdata;
-        uv_poll_start(&link->poll, UV_READABLE, on_poll);
+        uv_poll_start(&link->poll, UV_READABLE, imager_link_on_poll);
         *ret = link;
         return 0;
 }
 
-static void on_closed(uv_handle_t *handle)
+static void imager_link_on_closed(uv_handle_t *handle)
 {
         free(handle->data);
 }
@@ -70,7 +70,7 @@ struct imager_link *imager_link_free(struct imager_link *link)
         link->events = NULL;
         uv_poll_stop(&link->poll);
         close(link->fd);
-        uv_close((uv_handle_t *)&link->poll, on_closed);
+        uv_close((uv_handle_t *)&link->poll, imager_link_on_closed);
         return NULL;
 }
 

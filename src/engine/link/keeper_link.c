@@ -32,15 +32,16 @@ struct keeper_link {
         uint32_t number;
         struct parcel *first, **last;
         struct due *due, **due_last; /* answers are almost always in order, so the first one matches */
+        unsigned n_due;
         bool lost;
         union keeper_packet packet; /* the packet that is being read */
         int fds[SYS_RIGHTS_MAX];    /* and its descriptors */
         unsigned n_fds;
 };
 
-static void on_poll(uv_poll_t *poll, int status, int events);
+static void keeper_link_on_poll(uv_poll_t *poll, int status, int events);
 
-static void lose(struct keeper_link *link, const char *why)
+static void keeper_link_lose(struct keeper_link *link, const char *why)
 {
         if (link->lost)
                 return;
@@ -49,10 +50,11 @@ static void lose(struct keeper_link *link, const char *why)
         link->events->on_lost(link->userdata, why);
 }
 
-static void watch(struct keeper_link *link)
+static void keeper_link_watch(struct keeper_link *link)
 {
         if (!link->lost)
-                uv_poll_start(&link->poll, UV_READABLE | (link->first ? UV_WRITABLE : 0), on_poll);
+                uv_poll_start(&link->poll, UV_READABLE | (link->first ? UV_WRITABLE : 0),
+                              keeper_link_on_poll);
 }
 
 static int send_now(struct keeper_link *link, const void *data, size_t len)
@@ -72,7 +74,7 @@ static void send_waiting(struct keeper_link *link)
                 if (r == -EAGAIN)
                         return;
                 if (r < 0) {
-                        lose(link, "cannot write to the keeper");
+                        keeper_link_lose(link, "cannot write to the keeper");
                         return;
                 }
                 link->first = p->next;
@@ -80,17 +82,17 @@ static void send_waiting(struct keeper_link *link)
                         link->last = &link->first;
                 free(p);
         }
-        watch(link);
+        keeper_link_watch(link);
 }
 
-static int post(struct keeper_link *link, const void *data, size_t len)
+static int keeper_link_post(struct keeper_link *link, const void *data, size_t len)
 {
         if (link->lost)
                 return 0; /* the loop is about to end: no answer is needed */
         int r = link->first ? -EAGAIN : send_now(link, data, len);
         if (r != -EAGAIN) {
-                if (r < 0)
-                        lose(link, "cannot write to the keeper");
+                if (r < 0) /* on_lost() is not called inside of a request, but by the loop */
+                        shutdown(link->fd, SHUT_RDWR);
                 return 0;
         }
         struct parcel *p = malloc(sizeof *p + len);
@@ -101,7 +103,7 @@ static int post(struct keeper_link *link, const void *data, size_t len)
         memcpy(p->data, data, len);
         *link->last = p;
         link->last = &p->next;
-        watch(link);
+        keeper_link_watch(link);
         return 0;
 }
 
@@ -113,6 +115,7 @@ static struct due *expect(struct keeper_link *link, keeper_answer answer, void *
         *d = (struct due){.number = link->number, .answer = answer, .context = context};
         *link->due_last = d;
         link->due_last = &d->next;
+        link->n_due++;
         return d;
 }
 
@@ -125,6 +128,7 @@ static struct due *take_due(struct keeper_link *link, uint32_t number)
                 *at = d->next;
                 if (!*at)
                         link->due_last = at;
+                link->n_due--;
                 return d;
         }
         return NULL;
@@ -138,7 +142,7 @@ static int request(struct keeper_link *link, void *data, size_t len, keeper_answ
         head->number = link->number;
         if (answer && !expect(link, answer, context))
                 return -ENOMEM;
-        int r = post(link, data, len);
+        int r = keeper_link_post(link, data, len);
         if (r < 0)
                 free(answer ? take_due(link, link->number) : NULL);
         return r;
@@ -174,6 +178,23 @@ int keeper_link_drop(struct keeper_link *link, const char *name)
         return request(link, &drop, sizeof drop, NULL, NULL);
 }
 
+unsigned keeper_link_pending(const struct keeper_link *link)
+{
+        return link->n_due;
+}
+
+void keeper_link_fail_pending(struct keeper_link *link, const struct cella_err *err)
+{
+        union keeper_packet packet = {.failed = {.type = KEEPER_FAILED, .err = *err}};
+        while (link->due) {
+                struct due *d = take_due(link, link->due->number);
+                packet.number = d->number;
+                if (d->answer)
+                        d->answer(d->context, &packet, -1);
+                free(d);
+        }
+}
+
 void keeper_link_forget(struct keeper_link *link, const void *context)
 {
         for (struct due *d = link->due; d; d = d->next)
@@ -207,7 +228,7 @@ static void close_rest(struct keeper_link *link, unsigned from)
 }
 
 /* Receives one packet.  The size is checked because the keeper may die while it sends. */
-static int receive(struct keeper_link *link)
+static int keeper_link_receive(struct keeper_link *link)
 {
         union keeper_packet *ret = &link->packet;
         union sys_rights rights;
@@ -238,7 +259,11 @@ void keeper_link_take_counters(struct keeper_link *link, struct counters *ret)
         const struct keeper_made *made = &link->packet.made;
         const bool came = made->type == KEEPER_MADE;
         unsigned next = 1;
-        *ret = (struct counters){.cpu_us_before = came ? made->cpu_us_before : 0};
+        *ret = (struct counters){0};
+        if (came) {
+                ret->v2 = made->counters_v2;
+                ret->cpu_us_before = made->cpu_us_before;
+        }
         for (int i = 0; i < N_COUNTERS; i++) {
                 ret->fd[i] = -1;
                 if (came && (made->counters >> i & 1) && next < link->n_fds) {
@@ -249,7 +274,7 @@ void keeper_link_take_counters(struct keeper_link *link, struct counters *ret)
 }
 
 /* The callee owns the first descriptor, and takes others with keeper_link_take_counters(). */
-static void deliver(struct keeper_link *link)
+static void keeper_link_deliver(struct keeper_link *link)
 {
         const union keeper_packet *packet = &link->packet;
         struct due *d = packet->number == 0 ? NULL : take_due(link, packet->number);
@@ -264,25 +289,27 @@ static void deliver(struct keeper_link *link)
         close_rest(link, 1);
 }
 
-static void on_poll(uv_poll_t *poll, int status, int events)
+static void keeper_link_on_poll(uv_poll_t *poll, int status, int events)
 {
         struct keeper_link *link = poll->data;
         int r = 0;
         if (status >= 0 && (events & UV_WRITABLE))
                 send_waiting(link);
-        while (!link->lost && (r = receive(link)) == 0)
-                deliver(link);
+        while (!link->lost && (r = keeper_link_receive(link)) == 0)
+                keeper_link_deliver(link);
         if (!link->lost && r != -EAGAIN)
-                lose(link, r == -EPIPE || r == -ECONNRESET ? "the keeper has exited"
-                                                           : "the keeper broke the protocol");
+                keeper_link_lose(link, r == -EPIPE || r == -ECONNRESET ? "the keeper has exited"
+                                                                       : "the keeper broke the protocol");
 }
 
 int keeper_link_new(uv_loop_t *loop, int fd, const struct keeper_link_events *events, void *userdata,
                     struct keeper_link **ret, struct cella_err *err)
 {
         struct keeper_link *link = calloc(1, sizeof *link);
-        if (!link)
+        if (!link) {
+                close(fd);
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "keeper");
+        }
         link->fd = fd;
         link->events = events;
         link->userdata = userdata;
@@ -292,14 +319,15 @@ int keeper_link_new(uv_loop_t *loop, int fd, const struct keeper_link_events *ev
         int r = uv_poll_init(loop, &link->poll, fd);
         if (r < 0) {
                 free(link);
+                close(fd);
                 return err_set(err, CELLA_INTERNAL, r, "cannot watch the keeper's socket");
         }
-        watch(link);
+        keeper_link_watch(link);
         *ret = link;
         return 0;
 }
 
-static void on_closed(uv_handle_t *handle)
+static void keeper_link_on_closed(uv_handle_t *handle)
 {
         struct keeper_link *link = handle->data;
         close(link->fd);
@@ -321,6 +349,6 @@ struct keeper_link *keeper_link_free(struct keeper_link *link)
                 free(d);
         }
         link->lost = true;
-        uv_close((uv_handle_t *)&link->poll, on_closed);
+        uv_close((uv_handle_t *)&link->poll, keeper_link_on_closed);
         return NULL;
 }

@@ -35,6 +35,7 @@ struct keeper_link_events {
         void (*on_lost)(void *userdata, const char *why); /* the connection is lost */
 };
 
+/* Takes fd, also on failure. */
 int keeper_link_new(uv_loop_t *loop, int fd, const struct keeper_link_events *events, void *userdata,
                     struct keeper_link **ret, struct cella_err *err);
 struct keeper_link *keeper_link_free(struct keeper_link *link);
@@ -55,6 +56,13 @@ int keeper_link_send(struct keeper_link *link, void *packet, size_t len, keeper_
 
 /* Asks the keeper to remove the volume of a persistent workspace. */
 int keeper_link_drop(struct keeper_link *link, const char *name);
+
+/* Returns how many requests have no answer yet. */
+unsigned keeper_link_pending(const struct keeper_link *link);
+
+/* Call when the connection is lost and the loop goes on: all requests that have no answer yet get
+ * KEEPER_FAILED. */
+void keeper_link_fail_pending(struct keeper_link *link, const struct cella_err *err);
 
 /* Discards the answers for this context, because its owner is freed. */
 void keeper_link_forget(struct keeper_link *link, const void *context);

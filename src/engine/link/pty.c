@@ -23,7 +23,7 @@
 static int guard = -1; /* id of the timer */
 static volatile sig_atomic_t interrupted;
 
-static void on_signal(int signal)
+static void pty_on_signal(int signal)
 {
         (void)signal;
         interrupted = 1;
@@ -32,7 +32,7 @@ static void on_signal(int signal)
 /* Makes a timer that sends its signal to this thread, which interrupts a blocked system call. */
 static int guard_make(void)
 {
-        struct sigaction action = {.sa_handler = on_signal};
+        struct sigaction action = {.sa_handler = pty_on_signal};
         struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGRTMAX - 1};
         sigset_t set;
         if (guard >= 0)

@@ -50,7 +50,7 @@ static json_t *message_of(const char *data, size_t len)
         return message;
 }
 
-static void on_output(void *context, enum cella_stream stream, const char *data, size_t len)
+static void mcp_call_on_output(void *context, enum cella_stream stream, const char *data, size_t len)
 {
         struct calling *c = context;
         (void)stream;
@@ -64,7 +64,7 @@ static void on_output(void *context, enum cella_stream stream, const char *data,
                                      (json_int_t)c->bytes, "message", message));
 }
 
-static void on_violation(void *context, const struct violation *violation)
+static void mcp_call_on_violation(void *context, const struct violation *violation)
 {
         struct calling *c = context;
         mcp_log(c->request, "warning", violation_to_json(violation));
@@ -72,7 +72,7 @@ static void on_violation(void *context, const struct violation *violation)
 
 /* ---- its end ---- */
 
-static void put_text(struct json *j, const char *text, size_t len)
+static void mcp_call_put_text(struct json *j, const char *text, size_t len)
 {
         json_put_open(j, NULL, '{');
         json_put_string(j, "type", "text");
@@ -93,9 +93,9 @@ static void put_images(struct json *j, const struct tool_result *result)
 
 static void put_error(struct json *j, const struct cella_err *err)
 {
-        put_text(j, err->msg, strlen(err->msg));
+        mcp_call_put_text(j, err->msg, strlen(err->msg));
         if (err->hint[0])
-                put_text(j, err->hint, strlen(err->hint));
+                mcp_call_put_text(j, err->hint, strlen(err->hint));
 }
 
 /* The fields of a result that are no text, and those that the newer revisions require. */
@@ -130,8 +130,8 @@ static void put_result(struct json *j, const struct mcp_request *request, const 
         if (failed)
                 put_error(j, &result->err);
         if (!failed || result->json)
-                put_text(j, result->text ? result->text : result->json,
-                         result->text ? result->text_len : result->len);
+                mcp_call_put_text(j, result->text ? result->text : result->json,
+                                  result->text ? result->text_len : result->len);
         put_images(j, result);
         json_put_close(j, ']');
         if (result->json)
@@ -141,7 +141,7 @@ static void put_result(struct json *j, const struct mcp_request *request, const 
         json_put_close(j, '}');
 }
 
-static void on_end(void *context, const struct tool_result *result)
+static void mcp_call_on_end(void *context, const struct tool_result *result)
 {
         struct calling *c = context;
         struct mcp_request *request = c->request;
@@ -164,7 +164,7 @@ static void on_end(void *context, const struct tool_result *result)
         mcp_reply_text(request, text.data, text.len);
 }
 
-static void cancel(struct mcp_request *request)
+static void mcp_call_cancel(struct mcp_request *request)
 {
         struct calling *c = request->data;
         tool_cancel(c->tool);
@@ -194,8 +194,9 @@ static struct caller caller_of(const struct mcp_request *request)
 
 void mcp_tools_call(struct mcp_request *request)
 {
-        static const struct tool_events quiet = {.on_violation = on_violation, .on_end = on_end};
-        static const struct tool_events loud = {on_output, on_violation, on_end};
+        static const struct tool_events quiet = {.on_violation = mcp_call_on_violation,
+                                                 .on_end = mcp_call_on_end};
+        static const struct tool_events loud = {mcp_call_on_output, mcp_call_on_violation, mcp_call_on_end};
         const json_t *params = request->message.params;
         const char *name = rpc_text(params, "name");
         json_t *arguments = json_object_get(params, "arguments");
@@ -228,5 +229,5 @@ void mcp_tools_call(struct mcp_request *request)
         if (!begun)
                 return;
         c->tool = begun;
-        request->cancel = cancel;
+        request->cancel = mcp_call_cancel;
 }

@@ -122,14 +122,14 @@ static void put_event(struct exchange *x, const char *text, size_t len, bool las
                 write_event(x, x->n_events, text, len);
 }
 
-static void on_gone(struct http_request *request, void *context);
+static void mcp_exchange_on_gone(struct http_request *request, void *context);
 
-static void attach(struct exchange *x, struct call *call)
+static void mcp_exchange_attach(struct exchange *x, struct call *call)
 {
         x->call = call;
         x->left_us = 0;
         sse_begin(&x->sse, call, false);
-        http_on_gone(call->request, on_gone, x);
+        http_on_gone(call->request, mcp_exchange_on_gone, x);
 }
 
 static void begin_stream(struct exchange *x)
@@ -139,7 +139,7 @@ static void begin_stream(struct exchange *x)
         x->streams = true;
         if (x->session)
                 id_make("", x->name);
-        attach(x, call);
+        mcp_exchange_attach(x, call);
         if (!x->session || x->session->revision < MCP_2025_11_25)
                 return; /* older clients treat every event as a message */
         /* From here on a client that loses the connection can resume. */
@@ -165,7 +165,7 @@ static void cancel_all(struct exchange *x)
         }
 }
 
-static void on_gone(struct http_request *request, void *context)
+static void mcp_exchange_on_gone(struct http_request *request, void *context)
 {
         struct exchange *x = context;
         (void)request;
@@ -184,7 +184,7 @@ static void on_gone(struct http_request *request, void *context)
 
 /* ---- time ---- */
 
-static void look_at(struct exchange *x, int64_t now)
+static void mcp_exchange_look_at(struct exchange *x, int64_t now)
 {
         if (!x->streams && !x->batch && x->call && x->takes_events && now - x->begun_us > SOON_US)
                 begin_stream(x);
@@ -194,12 +194,12 @@ static void look_at(struct exchange *x, int64_t now)
                 cancel_all(x);
 }
 
-static void on_tick(uv_timer_t *timer)
+static void mcp_exchange_on_tick(uv_timer_t *timer)
 {
         struct mcp *mcp = timer->data;
         int64_t now = clock_us();
         list_each (at, &mcp->exchanges, other)
-                look_at(list_entry(at, struct exchange, link), now);
+                mcp_exchange_look_at(list_entry(at, struct exchange, link), now);
 }
 
 void exchanges_forget(struct mcp_session *session)
@@ -292,7 +292,7 @@ void exchange_answer(struct exchange *x, char *text, size_t len)
                 answer_batch(x);
 }
 
-static void on_end(struct mcp_request *request, int status, char *text, size_t len)
+static void mcp_exchange_on_end(struct mcp_request *request, int status, char *text, size_t len)
 {
         struct exchange *x = request->transport;
         if (x->batch) {
@@ -319,7 +319,7 @@ static void on_send(struct mcp_request *request, const char *text, size_t len)
                 put_event(x, text, len, false);
 }
 
-static size_t on_room(const struct mcp_request *request)
+static size_t mcp_exchange_on_room(const struct mcp_request *request)
 {
         const struct exchange *x = request->transport;
         if (x->batch || !x->takes_events)
@@ -327,7 +327,7 @@ static size_t on_room(const struct mcp_request *request)
         return x->call && x->streams ? http_stream_room(x->call->request) : HTTP_STREAM_MAX;
 }
 
-const struct mcp_sink exchange_sink = {on_send, on_room, on_end};
+const struct mcp_sink exchange_sink = {on_send, mcp_exchange_on_room, mcp_exchange_on_end};
 
 /* ---- the beginning ---- */
 
@@ -347,9 +347,9 @@ struct exchange *exchange_new(struct mcp *mcp, struct call *call, struct mcp_ses
         if (session)
                 session->n_exchanges++;
         if (list_empty(&mcp->exchanges))
-                uv_timer_start(&mcp->tick, on_tick, TICK_MS, TICK_MS);
+                uv_timer_start(&mcp->tick, mcp_exchange_on_tick, TICK_MS, TICK_MS);
         list_add(&mcp->exchanges, &x->link);
-        http_on_gone(call->request, on_gone, x);
+        http_on_gone(call->request, mcp_exchange_on_gone, x);
         return x;
 }
 
@@ -382,7 +382,7 @@ int exchange_resume(struct mcp_session *session, struct call *call, const char *
                         continue;
                 if (x->call) /* the old connection may not have been recognised as dead yet */
                         detach(x);
-                attach(x, call);
+                mcp_exchange_attach(x, call);
                 for (unsigned i = 0; i < x->n_kept; i++)
                         if (x->events[i].number > number)
                                 write_event(x, x->events[i].number, x->events[i].text, x->events[i].len);

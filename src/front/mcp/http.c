@@ -15,8 +15,8 @@
 #define VERSION_HEADER "MCP-Protocol-Version"
 #define SESSION_HEADER "Mcp-Session-Id"
 
-static void refuse(struct call *call, int status, const json_t *id, int code, json_t *data,
-                   const char *message)
+static void mcp_http_refuse(struct call *call, int status, const json_t *id, int code, json_t *data,
+                            const char *message)
 {
         size_t len;
         char *text = rpc_error(id, code, message, data, &len);
@@ -33,9 +33,9 @@ static void refuse_version(struct call *call, const json_t *id, const char *requ
         for (char *c = shown; *c; c++)
                 if ((unsigned char)*c < ' ' || (unsigned char)*c > '~')
                         *c = '?';
-        refuse(call, 400, id, RPC_UNSUPPORTED_VERSION,
-               json_pack("{s:o, s:s}", "supported", mcp_revision_list(), "requested", shown),
-               "unsupported protocol version");
+        mcp_http_refuse(call, 400, id, RPC_UNSUPPORTED_VERSION,
+                        json_pack("{s:o, s:s}", "supported", mcp_revision_list(), "requested", shown),
+                        "unsupported protocol version");
 }
 
 static void refuse_err(struct call *call, const json_t *id, const struct cella_err *err)
@@ -45,8 +45,9 @@ static void refuse_err(struct call *call, const json_t *id, const struct cella_e
                 snprintf(seconds, sizeof seconds, "%u", queue_retry_after_s(call->core));
                 http_add_header(call->request, "Retry-After", seconds);
         }
-        refuse(call, api_status(err->kind), id, RPC_INTERNAL,
-               json_pack("{s:s, s:s}", "kind", cella_kind_name(err->kind), "hint", err->hint), err->msg);
+        mcp_http_refuse(call, api_status(err->kind), id, RPC_INTERNAL,
+                        json_pack("{s:s, s:s}", "kind", cella_kind_name(err->kind), "hint", err->hint),
+                        err->msg);
 }
 
 /* ---- headers ---- */
@@ -92,13 +93,13 @@ static bool check_headers(struct call *call, const json_t *document, const struc
         const char *name = named_by(m->method);
         const json_t *value = name ? json_object_get(m->params, name) : NULL;
         if (!mirrors(call, "Mcp-Method", json_object_get(document, "method"))) {
-                refuse(call, 400, m->id, RPC_HEADER_MISMATCH, NULL,
-                       "header mismatch: Mcp-Method must be the method");
+                mcp_http_refuse(call, 400, m->id, RPC_HEADER_MISMATCH, NULL,
+                                "header mismatch: Mcp-Method must be the method");
                 return false;
         }
         if (json_is_string(value) && !mirrors(call, "Mcp-Name", value)) {
-                refuse(call, 400, m->id, RPC_HEADER_MISMATCH, NULL,
-                       "header mismatch: Mcp-Name must be the name, or the URI, in params");
+                mcp_http_refuse(call, 400, m->id, RPC_HEADER_MISMATCH, NULL,
+                                "header mismatch: Mcp-Name must be the name, or the URI, in params");
                 return false;
         }
         return true;
@@ -112,18 +113,19 @@ static bool check_modern(struct call *call, const json_t *document, const struct
         const json_t *meta = json_object_get(m->params, "_meta");
         const char *name = rpc_text(meta, META "protocolVersion");
         if (!header) {
-                refuse(call, 400, m->id, RPC_HEADER_MISMATCH, NULL,
-                       "header mismatch: " VERSION_HEADER " is missing");
+                mcp_http_refuse(call, 400, m->id, RPC_HEADER_MISMATCH, NULL,
+                                "header mismatch: " VERSION_HEADER " is missing");
                 return false;
         }
         if (!name || !json_is_object(json_object_get(meta, META "clientCapabilities"))) {
-                refuse(call, 400, m->id, RPC_INVALID_PARAMS, NULL,
-                       "params._meta must have " META "protocolVersion and " META "clientCapabilities");
+                mcp_http_refuse(call, 400, m->id, RPC_INVALID_PARAMS, NULL,
+                                "params._meta must have " META "protocolVersion and " META
+                                "clientCapabilities");
                 return false;
         }
         if (!mcp_header_says(header, name, strlen(name))) {
-                refuse(call, 400, m->id, RPC_HEADER_MISMATCH, NULL,
-                       "header mismatch: " VERSION_HEADER " is not what params._meta says");
+                mcp_http_refuse(call, 400, m->id, RPC_HEADER_MISMATCH, NULL,
+                                "header mismatch: " VERSION_HEADER " is not what params._meta says");
                 return false;
         }
         if (mcp_revision_of(m, &unknown) < MCP_2026_07_28) {
@@ -133,8 +135,8 @@ static bool check_modern(struct call *call, const json_t *document, const struct
         return check_headers(call, document, m);
 }
 
-static void run(struct call *call, struct mcp_session *session, enum mcp_revision revision, json_t *document,
-                const struct rpc_message *m)
+static void mcp_http_run(struct call *call, struct mcp_session *session, enum mcp_revision revision,
+                         json_t *document, const struct rpc_message *m)
 {
         struct mcp *mcp = call->api->mcp;
         struct exchange *x = exchange_new(mcp, call, session, 0);
@@ -147,7 +149,7 @@ static void run(struct call *call, struct mcp_session *session, enum mcp_revisio
         if (x)
                 exchange_run(x, mcp_request_new(&origin, json_incref(document), m));
         else
-                refuse(call, 500, m->id, RPC_INTERNAL, NULL, "out of memory");
+                mcp_http_refuse(call, 500, m->id, RPC_INTERNAL, NULL, "out of memory");
 }
 
 static void post_modern(struct call *call, json_t *document, const struct rpc_message *m)
@@ -155,7 +157,7 @@ static void post_modern(struct call *call, json_t *document, const struct rpc_me
         if (m->kind == RPC_NOTIFICATION)
                 http_reply(call->request, 202, NULL, NULL, 0); /* no notification has an effect here */
         else if (check_modern(call, document, m))
-                run(call, NULL, MCP_2026_07_28, document, m);
+                mcp_http_run(call, NULL, MCP_2026_07_28, document, m);
 }
 
 /* ---- before 2026-07-28 ---- */
@@ -167,10 +169,11 @@ static struct mcp_session *find_session(struct call *call, const json_t *id)
         const char *version = http_header(call->request, VERSION_HEADER);
         struct mcp_session *session = name ? session_find(call->api->mcp, &call->caller, name) : NULL;
         if (!name)
-                refuse(call, 400, id, RPC_INVALID_REQUEST, NULL,
-                       SESSION_HEADER " is required: it comes with the answer to initialize");
+                mcp_http_refuse(call, 400, id, RPC_INVALID_REQUEST, NULL,
+                                SESSION_HEADER " is required: it comes with the answer to initialize");
         else if (!session)
-                refuse(call, 404, id, RPC_INVALID_REQUEST, NULL, "no such session: begin with initialize");
+                mcp_http_refuse(call, 404, id, RPC_INVALID_REQUEST, NULL,
+                                "no such session: begin with initialize");
         else if (version && mcp_revision_find(version) < 0)
                 refuse_version(call, id, version);
         else
@@ -178,16 +181,16 @@ static struct mcp_session *find_session(struct call *call, const json_t *id)
         return NULL;
 }
 
-static void hear_notification(struct mcp_session *session, const struct rpc_message *m)
+static void receive_notification(struct mcp_session *session, const struct rpc_message *m)
 {
         if (!strcmp(m->method, "notifications/cancelled"))
                 mcp_cancel_by_id(session, json_object_get(m->params, "requestId"));
 }
 
-static void hear(struct mcp_session *session, const json_t *document, const struct rpc_message *m)
+static void mcp_http_receive(struct mcp_session *session, const json_t *document, const struct rpc_message *m)
 {
         if (m->kind == RPC_NOTIFICATION)
-                hear_notification(session, m);
+                receive_notification(session, m);
         else if (mcp_extension)
                 mcp_extension->respond(session, document); /* the product sends no requests */
 }
@@ -201,7 +204,7 @@ static void begin_session(struct call *call, json_t *document, const struct rpc_
                 return;
         }
         http_add_header(call->request, SESSION_HEADER, session->id);
-        run(call, session, session->revision, document, m);
+        mcp_http_run(call, session, session->revision, document, m);
 }
 
 static void post_older(struct call *call, json_t *document, const struct rpc_message *m)
@@ -214,10 +217,10 @@ static void post_older(struct call *call, json_t *document, const struct rpc_mes
         if (!session)
                 return;
         if (m->kind == RPC_REQUEST) {
-                run(call, session, session->revision, document, m);
+                mcp_http_run(call, session, session->revision, document, m);
                 return;
         }
-        hear(session, document, m);
+        mcp_http_receive(session, document, m);
         http_reply(call->request, 202, NULL, NULL, 0);
 }
 
@@ -247,7 +250,7 @@ static void run_part(struct exchange *x, const struct call *call, struct mcp_ses
         if (code != 0)
                 text = rpc_error(m.id, code, why, NULL, &len);
         else
-                hear(session, document, &m);
+                mcp_http_receive(session, document, &m);
         exchange_answer(x, text, len);
 }
 
@@ -257,18 +260,19 @@ static void post_batch(struct call *call, json_t *document)
         const char *name = http_header(call->request, SESSION_HEADER);
         struct mcp_session *session = name ? session_find(call->api->mcp, &call->caller, name) : NULL;
         if (!session || session->revision != MCP_2025_03_26) {
-                refuse(call, 400, NULL, RPC_INVALID_REQUEST, NULL, "batches are not part of this revision");
+                mcp_http_refuse(call, 400, NULL, RPC_INVALID_REQUEST, NULL,
+                                "batches are not part of this revision");
                 return;
         }
         if (n == 0 || n > MCP_BATCH_MAX) {
-                refuse(call, 400, NULL, RPC_INVALID_REQUEST, NULL, "a batch has 1 to 32 messages");
+                mcp_http_refuse(call, 400, NULL, RPC_INVALID_REQUEST, NULL, "a batch has 1 to 32 messages");
                 return;
         }
         struct exchange *x = exchange_new(session->mcp, call, session, (unsigned)n);
         for (size_t i = 0; x && i < n; i++)
                 run_part(x, call, session, json_array_get(document, i));
         if (!x)
-                refuse(call, 500, NULL, RPC_INTERNAL, NULL, "out of memory");
+                mcp_http_refuse(call, 500, NULL, RPC_INTERNAL, NULL, "out of memory");
 }
 
 /* ---- the routes ---- */
@@ -281,7 +285,7 @@ static bool is_modern(const struct call *call, const struct rpc_message *m)
         return json_object_get(meta, META "protocolVersion") || mcp_revision_find(header) >= MCP_2026_07_28;
 }
 
-static void post(struct call *call, json_t *document)
+static void mcp_http_post_document(struct call *call, json_t *document)
 {
         struct rpc_message m;
         const char *why = NULL;
@@ -291,10 +295,10 @@ static void post(struct call *call, json_t *document)
         }
         int code = rpc_read(document, &m, &why);
         if (code != 0)
-                refuse(call, 400, m.id, code, NULL, why);
+                mcp_http_refuse(call, 400, m.id, code, NULL, why);
         else if (is_modern(call, &m) && m.kind == RPC_RESPONSE)
-                refuse(call, 400, m.id, RPC_INVALID_REQUEST, NULL,
-                       "clients of this revision send no responses");
+                mcp_http_refuse(call, 400, m.id, RPC_INVALID_REQUEST, NULL,
+                                "clients of this revision send no responses");
         else if (is_modern(call, &m))
                 post_modern(call, document, &m);
         else
@@ -309,9 +313,9 @@ void mcp_http_post(struct call *call, json_t *body)
         json_t *document = rpc_parse(text, len, why, sizeof why);
         (void)body;
         if (document)
-                post(call, document);
+                mcp_http_post_document(call, document);
         else
-                refuse(call, 400, NULL, RPC_PARSE_ERROR, NULL, why);
+                mcp_http_refuse(call, 400, NULL, RPC_PARSE_ERROR, NULL, why);
         json_decref(document);
 }
 
@@ -322,14 +326,14 @@ void mcp_http_get(struct call *call, json_t *body)
         (void)body;
         if (!last || !http_header(call->request, SESSION_HEADER)) {
                 http_add_header(call->request, "Allow", "POST, DELETE");
-                refuse(call, 405, NULL, RPC_INVALID_REQUEST, NULL,
-                       "GET only continues a stream: Last-Event-ID");
+                mcp_http_refuse(call, 405, NULL, RPC_INVALID_REQUEST, NULL,
+                                "GET only continues a stream: Last-Event-ID");
                 return;
         }
         struct mcp_session *session = find_session(call, NULL);
         if (session && exchange_resume(session, call, last) < 0)
-                refuse(call, 400, NULL, RPC_INVALID_REQUEST, NULL,
-                       "no such stream, or it ended too long ago");
+                mcp_http_refuse(call, 400, NULL, RPC_INVALID_REQUEST, NULL,
+                                "no such stream, or it ended too long ago");
 }
 
 void mcp_http_delete(struct call *call, json_t *body)

@@ -60,7 +60,7 @@ int mcp_revision_of(const struct rpc_message *message, const char **ret_unknown)
 
 /* ---- answers ---- */
 
-static void end(struct mcp_request *request, int status, char *text, size_t len)
+static void mcp_end(struct mcp_request *request, int status, char *text, size_t len)
 {
         list_remove(&request->link);
         list_remove(&request->sibling);
@@ -78,7 +78,7 @@ void mcp_reply_text(struct mcp_request *request, char *text, size_t len)
 {
         if (!text)
                 text = rpc_error(request->message.id, RPC_INTERNAL, "out of memory", NULL, &len);
-        end(request, 200, text, len);
+        mcp_end(request, 200, text, len);
 }
 
 void mcp_reply(struct mcp_request *request, json_t *result)
@@ -120,7 +120,7 @@ void mcp_refuse(struct mcp_request *request, int code, json_t *data, const char 
         vsnprintf(message, sizeof message, format, values);
         va_end(values);
         char *text = rpc_error(request->message.id, code, message, data, &len);
-        end(request, status_of(request, code), text, len);
+        mcp_end(request, status_of(request, code), text, len);
 }
 
 void mcp_refuse_err(struct mcp_request *request, const struct cella_err *err)
@@ -174,7 +174,7 @@ void mcp_cancel(struct mcp_request *request)
 {
         if (request->cancel)
                 request->cancel(request);
-        end(request, 0, NULL, 0);
+        mcp_end(request, 0, NULL, 0);
 }
 
 void mcp_cancel_by_id(struct mcp_session *session, const json_t *id)

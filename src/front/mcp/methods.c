@@ -18,7 +18,7 @@ static const char instructions[] =
         "read with read_file, or as resources (cella://sandboxes/...); what ran is under "
         "cella://executions/.";
 
-static json_t *capabilities(bool modern)
+static json_t *mcp_methods_capabilities(bool modern)
 {
         json_t *all = json_pack("{s:{}, s:{}, s:{}, s:{}, s:{}}", "tools", "resources", "prompts",
                                 "completions", "logging");
@@ -63,8 +63,8 @@ void mcp_initialize(struct mcp_request *request)
                 snprintf(session->agent, sizeof session->agent, "%s", name ? name : "");
         }
         mcp_reply(request, json_pack("{s:s, s:o, s:o, s:s}", "protocolVersion", mcp_revisions[revision],
-                                     "capabilities", capabilities(false), "serverInfo", mcp_server_info(),
-                                     "instructions", instructions));
+                                     "capabilities", mcp_methods_capabilities(false), "serverInfo",
+                                     mcp_server_info(), "instructions", instructions));
 }
 
 void mcp_ping(struct mcp_request *request)
@@ -74,8 +74,9 @@ void mcp_ping(struct mcp_request *request)
 
 void mcp_discover(struct mcp_request *request)
 {
-        json_t *result = json_pack("{s:o, s:o, s:s}", "supportedVersions", mcp_revision_list(),
-                                   "capabilities", capabilities(true), "instructions", instructions);
+        json_t *result =
+                json_pack("{s:o, s:o, s:s}", "supportedVersions", mcp_revision_list(), "capabilities",
+                          mcp_methods_capabilities(true), "instructions", instructions);
         mcp_cacheable(request, result, TOOLS_TTL_MS, "public");
         mcp_reply(request, result);
 }
@@ -104,7 +105,7 @@ void mcp_listen(struct mcp_request *request)
                 const char *wanted, *feature;
         } kinds[] = {{"toolsListChanged", "tools"}, {"promptsListChanged", "prompts"}};
         const json_t *filter = json_object_get(request->message.params, "notifications");
-        json_t *granted = json_object(), *all = capabilities(true);
+        json_t *granted = json_object(), *all = mcp_methods_capabilities(true);
         if (!json_is_object(filter)) {
                 json_decref(granted);
                 json_decref(all);
@@ -132,7 +133,7 @@ static json_t *annotations(const struct tool *tool)
                          (int)!!(tool->hints & (TOOL_READS | TOOL_REPEATABLE)), "openWorldHint", 0);
 }
 
-static json_t *describe(const struct tool *tool)
+static json_t *mcp_methods_describe(const struct tool *tool)
 {
         return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:{s:f}}", "name", tool->name, "title", tool->title,
                          "description", tool->description, "inputSchema", tool_input_schema(tool),
@@ -146,7 +147,7 @@ static json_t *describe_all(struct mcp *mcp)
                 return mcp->tools;
         mcp->tools = json_array();
         for (size_t i = 0; i < tools_len; i++)
-                json_array_append_new(mcp->tools, describe(&tools[i]));
+                json_array_append_new(mcp->tools, mcp_methods_describe(&tools[i]));
         return mcp->tools;
 }
 

@@ -37,7 +37,7 @@ void mcp_prompts_get(struct mcp_request *request)
 
 /* ---- completions ---- */
 
-static void add(json_t *values, const char *value, const char *begun)
+static void mcp_prompts_add(json_t *values, const char *value, const char *begun)
 {
         if (json_array_size(values) < COMPLETIONS_MAX && !strncmp(value, begun, strlen(begun)))
                 json_array_append_new(values, json_string(value));
@@ -49,7 +49,7 @@ static void add_sandboxes(const struct mcp_request *request, json_t *values, con
                 const struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
                 if (!sb->one_shot && !sb->place.ahead && !sb->removing &&
                     caller_sees(&request->caller, sb->key))
-                        add(values, sb->id, begun);
+                        mcp_prompts_add(values, sb->id, begun);
         }
 }
 
@@ -68,8 +68,8 @@ void mcp_complete(struct mcp_request *request)
         if (resource && !strcmp(name, "sandbox"))
                 add_sandboxes(request, values, begun);
         if (resource && !strcmp(name, "stream")) {
-                add(values, "stdout", begun);
-                add(values, "stderr", begun);
+                mcp_prompts_add(values, "stdout", begun);
+                mcp_prompts_add(values, "stderr", begun);
         }
         mcp_reply(request, json_pack("{s:{s:o, s:b}}", "completion", "values", values, "hasMore", 0));
 }

@@ -49,7 +49,7 @@ static void lookup_free(struct lookup *l)
         free(l);
 }
 
-static void not_found(struct mcp_request *request, const char *uri)
+static void mcp_resources_not_found(struct mcp_request *request, const char *uri)
 {
         mcp_refuse(request, mcp_is_modern(request) ? RPC_INVALID_PARAMS : RPC_NOT_FOUND,
                    json_pack("{s:s}", "uri", uri), "resource not found");
@@ -74,7 +74,7 @@ static struct lookup *lookup_of(struct log_job *job)
         return list_entry(job, struct lookup, job);
 }
 
-static void look(struct log_job *job)
+static void mcp_resources_look(struct log_job *job)
 {
         struct lookup *l = lookup_of(job);
         uv_mutex_lock(&l->api->reader_lock);
@@ -100,7 +100,7 @@ static void cancel_log(struct mcp_request *request)
 static void look_into_log(struct lookup *l, void (*done)(struct log_job *, int))
 {
         struct mcp_request *request = l->request;
-        l->job.look = look;
+        l->job.look = mcp_resources_look;
         l->job.done = done;
         l->job.quick = true; /* one row, or the newest of an index */
         request->data = l;
@@ -247,7 +247,7 @@ static void on_execution(struct log_job *job, int status)
         if (request) {
                 json_t *part = l->part ? json_object_get(l->found, l->part) : NULL;
                 if (l->r == -ENOENT || (l->r == 0 && (is_hidden(l) || (l->part && !json_is_string(part))))) {
-                        not_found(request, l->uri);
+                        mcp_resources_not_found(request, l->uri);
                 } else if (l->r < 0) {
                         mcp_refuse_err(request, &l->err);
                 } else if (part) {
@@ -270,7 +270,7 @@ static void read_execution(struct mcp_request *request, const char *uri)
         const char *part = id[len] ? id + len + 1 : NULL;
         struct lookup *l = len < ID_SIZE && len > 0 ? lookup_new(request, uri) : NULL;
         if (len >= ID_SIZE || len == 0) {
-                not_found(request, uri);
+                mcp_resources_not_found(request, uri);
                 return;
         }
         if (!l)
@@ -280,7 +280,7 @@ static void read_execution(struct mcp_request *request, const char *uri)
                 if (!strcmp(part, parts[i]))
                         l->part = parts[i];
         if (part && !l->part) {
-                not_found(request, uri);
+                mcp_resources_not_found(request, uri);
                 lookup_free(l);
                 return;
         }
@@ -303,7 +303,7 @@ static void end_file(struct lookup *l, const struct cella_err *err, json_t *cont
         if (contents)
                 reply_contents(request, contents);
         else if (!err || err->kind == CELLA_NOT_FOUND)
-                not_found(request, l->uri);
+                mcp_resources_not_found(request, l->uri);
         else
                 mcp_refuse_err(request, err);
         lookup_free(l);
@@ -385,7 +385,7 @@ static int hex(char c)
 }
 
 /* Returns NULL if the text is not a valid path. */
-static char *decode(const char *text)
+static char *mcp_resources_decode(const char *text)
 {
         char *out = malloc(strlen(text) + 1), *at = out;
         for (; out && *text; text++) {
@@ -421,7 +421,7 @@ static void read_sandbox(struct mcp_request *request, const char *uri)
         struct core_sandbox *sb = sandbox_find(request->mcp->core, &request->caller, name);
         const char *path = strncmp(id + len, "/files", 6) == 0 ? id + len + 6 : NULL;
         if (!sb || !path || (*path && *path != '/')) {
-                not_found(request, uri);
+                mcp_resources_not_found(request, uri);
                 return;
         }
         struct lookup *l = lookup_new(request, uri);
@@ -429,9 +429,9 @@ static void read_sandbox(struct mcp_request *request, const char *uri)
                 return;
         memcpy(l->id, sb->id, sizeof l->id);
         l->sandbox = sb;
-        l->path = decode(path[0] && path[1] ? path + 1 : "/workspace");
+        l->path = mcp_resources_decode(path[0] && path[1] ? path + 1 : "/workspace");
         if (!l->path) {
-                not_found(request, uri);
+                mcp_resources_not_found(request, uri);
                 lookup_free(l);
         } else if (l->path[strlen(l->path) - 1] == '/' || !strcmp(l->path, "/workspace")) {
                 read_directory(l);
@@ -450,5 +450,5 @@ void mcp_resources_read(struct mcp_request *request)
         else if (!strncmp(uri, SANDBOXES, strlen(SANDBOXES)))
                 read_sandbox(request, uri);
         else
-                not_found(request, uri);
+                mcp_resources_not_found(request, uri);
 }

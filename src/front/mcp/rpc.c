@@ -57,7 +57,7 @@ static bool is_too_deep(const json_t *value, unsigned depth)
         return false;
 }
 
-static int refuse(const char *why, const char **ret_why)
+static int mcp_rpc_refuse(const char *why, const char **ret_why)
 {
         *ret_why = why;
         return RPC_INVALID_REQUEST;
@@ -68,7 +68,7 @@ static int read_response(const json_t *document, const char **ret_why)
         const json_t *result = json_object_get(document, "result"),
                      *error = json_object_get(document, "error");
         if (!result == !error || (result && !json_is_object(result)) || (error && !json_is_object(error)))
-                return refuse("a message has a method, a result or an error", ret_why);
+                return mcp_rpc_refuse("a message has a method, a result or an error", ret_why);
         return 0;
 }
 
@@ -79,22 +79,22 @@ int rpc_read(const json_t *document, struct rpc_message *ret, const char **ret_w
         const char *version = rpc_text(document, "jsonrpc");
         *ret = (struct rpc_message){.id = is_id(id) ? id : NULL, .method = rpc_text(document, "method")};
         if (!json_is_object(document))
-                return refuse("a message is an object", ret_why);
+                return mcp_rpc_refuse("a message is an object", ret_why);
         if (!version || strcmp(version, "2.0") != 0)
-                return refuse("jsonrpc must be \"2.0\"", ret_why);
+                return mcp_rpc_refuse("jsonrpc must be \"2.0\"", ret_why);
         if (id && !ret->id)
-                return refuse("id must be a string of at most 256 bytes, or an integer", ret_why);
+                return mcp_rpc_refuse("id must be a string of at most 256 bytes, or an integer", ret_why);
         if (is_too_deep(document, SCHEMA_DEPTH_MAX + 4))
-                return refuse("the message is nested too deeply", ret_why);
+                return mcp_rpc_refuse("the message is nested too deeply", ret_why);
         if (!json_object_get(document, "method")) {
                 ret->kind = RPC_RESPONSE;
                 return ret->id || json_object_get(document, "error")
                                ? read_response(document, ret_why)
-                               : refuse("method must be a string", ret_why);
+                               : mcp_rpc_refuse("method must be a string", ret_why);
         }
         ret->kind = id ? RPC_REQUEST : RPC_NOTIFICATION;
         if (!ret->method)
-                return refuse("method must be a string", ret_why);
+                return mcp_rpc_refuse("method must be a string", ret_why);
         if (params && !json_is_object(params)) {
                 *ret_why = "params must be an object";
                 return RPC_INVALID_PARAMS;

@@ -31,7 +31,7 @@ static bool is_idle(const struct mcp_session *session, int64_t since_us)
 }
 
 /* Returns the session that was idle longest, of this key or of any. */
-static struct mcp_session *oldest(struct mcp *mcp, const char *key, bool any)
+static struct mcp_session *mcp_session_oldest(struct mcp *mcp, const char *key, bool any)
 {
         struct mcp_session *found = NULL;
         list_each (at, &mcp->sessions, other) {
@@ -43,7 +43,7 @@ static struct mcp_session *oldest(struct mcp *mcp, const char *key, bool any)
         return found;
 }
 
-static unsigned count(const struct mcp *mcp, const char *key)
+static unsigned mcp_session_count(const struct mcp *mcp, const char *key)
 {
         unsigned n = 0;
         list_each (at, &mcp->sessions, other)
@@ -51,12 +51,12 @@ static unsigned count(const struct mcp *mcp, const char *key)
         return n;
 }
 
-static int make_room(struct mcp *mcp, const char *key, struct cella_err *err)
+static int mcp_session_make_room(struct mcp *mcp, const char *key, struct cella_err *err)
 {
-        const bool many_of_key = count(mcp, key) >= MCP_SESSIONS_OF_KEY_MAX;
+        const bool many_of_key = mcp_session_count(mcp, key) >= MCP_SESSIONS_OF_KEY_MAX;
         if (!many_of_key && mcp->n_sessions < MCP_SESSIONS_MAX)
                 return 0;
-        struct mcp_session *old = oldest(mcp, key, !many_of_key);
+        struct mcp_session *old = mcp_session_oldest(mcp, key, !many_of_key);
         if (!old) { /* all of them are in use */
                 err_say(err, CELLA_OVER_CAPACITY, -EAGAIN, "too many sessions");
                 return err_hint(err, "end those that are not needed, with DELETE");
@@ -67,7 +67,7 @@ static int make_room(struct mcp *mcp, const char *key, struct cella_err *err)
 
 int session_new(struct mcp *mcp, const struct caller *caller, struct mcp_session **ret, struct cella_err *err)
 {
-        int r = make_room(mcp, caller->key, err);
+        int r = mcp_session_make_room(mcp, caller->key, err);
         if (r < 0)
                 return r;
         struct mcp_session *session = calloc(1, sizeof *session);

@@ -44,7 +44,7 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret)
 /* ---- out ---- */
 
 /* The client has closed its end and cannot receive answers. */
-static void give_up(struct mcp_stdio *s)
+static void mcp_stdio_give_up(struct mcp_stdio *s)
 {
         uv_read_stop((uv_stream_t *)&s->pipe);
         s->ended = true;
@@ -61,7 +61,7 @@ static void on_written(uv_write_t *request, int status)
         if (s->closing)
                 return;
         if (status < 0)
-                give_up(s);
+                mcp_stdio_give_up(s);
         if (s->waits && uv_stream_get_write_queue_size((uv_stream_t *)&s->pipe) < ROOM_BYTES / 2) {
                 s->waits = false;
                 if (!s->ended)
@@ -104,14 +104,14 @@ static void on_send(struct mcp_request *request, const char *text, size_t len)
         put_line(request->transport, copy, len);
 }
 
-static size_t on_room(const struct mcp_request *request)
+static size_t mcp_stdio_on_room(const struct mcp_request *request)
 {
         const struct mcp_stdio *s = request->transport;
         size_t queued = uv_stream_get_write_queue_size((const uv_stream_t *)&s->pipe);
         return queued < ROOM_BYTES ? ROOM_BYTES - queued : 0;
 }
 
-static void on_end(struct mcp_request *request, int status, char *text, size_t len)
+static void mcp_stdio_on_end(struct mcp_request *request, int status, char *text, size_t len)
 {
         struct mcp_stdio *s = request->transport;
         (void)status;
@@ -120,9 +120,10 @@ static void on_end(struct mcp_request *request, int status, char *text, size_t l
         close_when_done(s);
 }
 
-static const struct mcp_sink sink = {on_send, on_room, on_end};
+static const struct mcp_sink sink = {on_send, mcp_stdio_on_room, mcp_stdio_on_end};
 
-static void refuse(struct mcp_stdio *s, const json_t *id, int code, json_t *data, const char *message)
+static void mcp_stdio_refuse(struct mcp_stdio *s, const json_t *id, int code, json_t *data,
+                             const char *message)
 {
         size_t len;
         char *text = rpc_error(id, code, message, data, &len);
@@ -133,7 +134,7 @@ static void refuse(struct mcp_stdio *s, const json_t *id, int code, json_t *data
 /* ---- in ---- */
 
 /* Whether the request may begin, and its revision. */
-static bool check(struct mcp_stdio *s, const struct rpc_message *m, int *ret_revision)
+static bool mcp_stdio_check(struct mcp_stdio *s, const struct rpc_message *m, int *ret_revision)
 {
         const char *unknown = NULL;
         const json_t *meta = json_object_get(m->params, "_meta");
@@ -142,17 +143,17 @@ static bool check(struct mcp_stdio *s, const struct rpc_message *m, int *ret_rev
         if (!json_object_get(meta, META "protocolVersion"))
                 return true; /* a request of the older revisions */
         if (unknown || revision < MCP_2026_07_28) {
-                refuse(s, m->id, RPC_UNSUPPORTED_VERSION,
-                       json_pack("{s:o, s:s}", "supported", mcp_revision_list(), "requested",
-                                 unknown         ? unknown
-                                 : revision >= 0 ? mcp_revisions[revision]
-                                                 : ""),
-                       "unsupported protocol version");
+                mcp_stdio_refuse(s, m->id, RPC_UNSUPPORTED_VERSION,
+                                 json_pack("{s:o, s:s}", "supported", mcp_revision_list(), "requested",
+                                           unknown         ? unknown
+                                           : revision >= 0 ? mcp_revisions[revision]
+                                                           : ""),
+                                 "unsupported protocol version");
                 return false;
         }
         if (!json_is_object(json_object_get(meta, META "clientCapabilities"))) {
-                refuse(s, m->id, RPC_INVALID_PARAMS, NULL,
-                       "params._meta must have " META "clientCapabilities");
+                mcp_stdio_refuse(s, m->id, RPC_INVALID_PARAMS, NULL,
+                                 "params._meta must have " META "clientCapabilities");
                 return false;
         }
         return true;
@@ -164,14 +165,14 @@ static void take_message(struct mcp_stdio *s, json_t *document)
         const char *why = NULL;
         int revision = 0, code = rpc_read(document, &m, &why);
         if (code != 0) {
-                refuse(s, m.id, code, NULL, why);
+                mcp_stdio_refuse(s, m.id, code, NULL, why);
         } else if (m.kind == RPC_RESPONSE) {
                 if (mcp_extension)
                         mcp_extension->respond(&s->session, document);
         } else if (m.kind == RPC_NOTIFICATION) {
                 if (!strcmp(m.method, "notifications/cancelled"))
                         mcp_cancel_by_id(&s->session, json_object_get(m.params, "requestId"));
-        } else if (check(s, &m, &revision)) {
+        } else if (mcp_stdio_check(s, &m, &revision)) {
                 const struct mcp_origin origin = {.mcp = s->mcp,
                                                   .session = &s->session,
                                                   .caller = &s->caller,
@@ -191,18 +192,18 @@ static void take_batch(struct mcp_stdio *s, const json_t *batch)
         size_t i;
         json_t *document;
         if (s->session.revision != MCP_2025_03_26) {
-                refuse(s, NULL, RPC_INVALID_REQUEST, NULL, "batches are not part of this revision");
+                mcp_stdio_refuse(s, NULL, RPC_INVALID_REQUEST, NULL, "batches are not part of this revision");
                 return;
         }
         if (json_array_size(batch) == 0 || json_array_size(batch) > MCP_BATCH_MAX) {
-                refuse(s, NULL, RPC_INVALID_REQUEST, NULL, "a batch has 1 to 32 messages");
+                mcp_stdio_refuse(s, NULL, RPC_INVALID_REQUEST, NULL, "a batch has 1 to 32 messages");
                 return;
         }
         json_array_foreach (batch, i, document)
                 take_message(s, document);
 }
 
-static void take_line(struct mcp_stdio *s, const char *text, size_t len)
+static void mcp_stdio_take_line(struct mcp_stdio *s, const char *text, size_t len)
 {
         char why[240];
         size_t blank = 0;
@@ -212,7 +213,7 @@ static void take_line(struct mcp_stdio *s, const char *text, size_t len)
                 return;
         json_t *document = rpc_parse(text, len, why, sizeof why);
         if (!document)
-                refuse(s, NULL, RPC_PARSE_ERROR, NULL, why);
+                mcp_stdio_refuse(s, NULL, RPC_PARSE_ERROR, NULL, why);
         else if (json_is_array(document))
                 take_batch(s, document);
         else
@@ -221,14 +222,14 @@ static void take_line(struct mcp_stdio *s, const char *text, size_t len)
 }
 
 /* Adds a part of a line to the buffer. */
-static void collect(struct mcp_stdio *s, const char *data, size_t len)
+static void mcp_stdio_collect(struct mcp_stdio *s, const char *data, size_t len)
 {
         if (s->skipping || len == 0)
                 return;
         if (s->len + len > MCP_MESSAGE_MAX) {
                 s->skipping = true;
                 s->len = 0;
-                refuse(s, NULL, RPC_INVALID_REQUEST, NULL, "the message is too long");
+                mcp_stdio_refuse(s, NULL, RPC_INVALID_REQUEST, NULL, "the message is too long");
                 return;
         }
         if (s->len + len > s->size) {
@@ -248,7 +249,7 @@ static void collect(struct mcp_stdio *s, const char *data, size_t len)
 static void finish_line(struct mcp_stdio *s)
 {
         if (!s->skipping && s->len > 0)
-                take_line(s, s->line, s->len);
+                mcp_stdio_take_line(s, s->line, s->len);
         s->skipping = false;
         s->len = 0;
         if (s->size > 1024 * 1024) {
@@ -272,7 +273,7 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buffer)
         for (size_t at = 0; at < (size_t)n && !s->closing;) {
                 const char *from = buffer->base + at, *end = memchr(from, '\n', (size_t)n - at);
                 size_t len = end ? (size_t)(end - from) : (size_t)n - at;
-                collect(s, from, len);
+                mcp_stdio_collect(s, from, len);
                 if (end)
                         finish_line(s);
                 at += len + (end ? 1 : 0);
@@ -292,7 +293,7 @@ static void end_listeners(struct mcp_stdio *s)
         }
 }
 
-static void on_closed(uv_handle_t *handle)
+static void mcp_stdio_on_closed(uv_handle_t *handle)
 {
         struct mcp_stdio *s = handle->data;
         s->closed = true;
@@ -303,7 +304,7 @@ static void on_closed(uv_handle_t *handle)
 static void close_pipe(struct mcp_stdio *s)
 {
         if (!s->closing)
-                uv_close((uv_handle_t *)&s->pipe, on_closed);
+                uv_close((uv_handle_t *)&s->pipe, mcp_stdio_on_closed);
         s->closing = true;
 }
 
@@ -339,7 +340,7 @@ void mcp_stdio_free(struct mcp_stdio *s)
 {
         if (!s)
                 return;
-        give_up(s);
+        mcp_stdio_give_up(s);
         close_pipe(s);
         json_decref(s->session.client);
         free(s->line);

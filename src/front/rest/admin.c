@@ -188,8 +188,8 @@ static int check_removal(struct call *call, const json_t *about, struct cella_er
         json_decref(secrets);
         if (r == 0 && !call->caller.owner && state_key_count(call->core->state) == 1) {
                 err_say(err, CELLA_ACCESS_DENIED, -EACCES, "access denied: this is the last key");
-                return err_hint(err, "without keys no request on loopback needs one: only the daemon's owner "
-                                     "may remove the last, on the Unix socket");
+                return err_hint(err, "without keys, every request on loopback has all rights; so only the "
+                                     "daemon's owner can remove the last key, on the Unix socket");
         }
         return r;
 }
@@ -216,7 +216,7 @@ void rest_key_remove(struct call *call, json_t *body)
 
 /* ---- the caller ---- */
 
-static json_t *capabilities(const struct caller *caller)
+static json_t *admin_capabilities(const struct caller *caller)
 {
         json_t *list = json_array();
         for (int bit = 0; capability_words[bit]; bit++)
@@ -235,8 +235,8 @@ void rest_me(struct call *call, json_t *body)
         api_reply(call, 200,
                   json_pack("{s:b, s:s?, s:s?, s:o, s:s, s:O?, s:o}", "owner", caller->owner, "key",
                             caller->owner ? NULL : caller->key, "name", name, "capabilities",
-                            capabilities(caller), "tier", tier_words[caller->tier_max], "limits", limits,
-                            "sandboxes_max",
+                            admin_capabilities(caller), "tier", tier_words[caller->tier_max], "limits",
+                            limits, "sandboxes_max",
                             caller->sandboxes_max ? json_integer(caller->sandboxes_max) : json_null()));
         json_decref(about);
 }

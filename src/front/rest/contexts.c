@@ -5,7 +5,7 @@
 
 #include "base/err.h"
 #include "core/context/context.h"
-#include "core/request/scan_job.h"
+#include "core/request/admission.h"
 #include "engine/result.h"
 #include "front/rest/rest.h"
 #include "front/sse.h"
@@ -42,7 +42,7 @@ static int refuse_secrets(const json_t *value, const char *path, struct cella_er
         if (json_is_object(value) && json_object_size(value) == 0)
                 return 0;
         err_say(err, CELLA_INVALID_REQUEST, -ENOTSUP, "%s cannot be given to a run in a context", path);
-        return err_hint(err, "use an execution of its own: POST /v1/sandboxes/{id}/exec");
+        return err_hint(err, "use a separate execution: POST /v1/sandboxes/{id}/exec");
 }
 
 const struct field *context_run_fields(void)
@@ -55,7 +55,7 @@ const struct field *context_run_fields(void)
                  .help = "the snippet to run"},
                 {.name = "limits",
                  .type = FIELD_OBJECT,
-                 .help = "those that each execution may have, not above the sandbox's"},
+                 .help = "limits of an execution, not above those of the sandbox"},
                 {.name = "timeout_ms",
                  .type = FIELD_INTEGER,
                  .min = 1,
@@ -64,13 +64,17 @@ const struct field *context_run_fields(void)
                 {.name = "encoding",
                  .type = FIELD_WORD,
                  .words = encoding_words,
-                 .help = "of stdout and stderr in the answer"},
+                 .help = "encoding of stdout and stderr in the answer"},
                 {.name = "on_output_limit",
                  .type = FIELD_WORD,
                  .words = output_words,
-                 .help = "what output past limits.output_bytes does; kill: it is interrupted"},
-                {.name = "detach", .type = FIELD_BOOLEAN, .help = "continues when the client disconnects"},
-                {.name = "list_files", .type = FIELD_BOOLEAN, .help = "say what changed in the workspace"},
+                 .help = "output beyond limits.output_bytes: drain discards it, kill interrupts the run"},
+                {.name = "detach",
+                 .type = FIELD_BOOLEAN,
+                 .help = "the run continues when the client disconnects"},
+                {.name = "list_files",
+                 .type = FIELD_BOOLEAN,
+                 .help = "list the changed files of the workspace in the result"},
                 {.name = "rich",
                  .type = FIELD_BOOLEAN,
                  .help = "PNG, JPEG and SVG files that the code writes are results; implies list_files"},
@@ -84,7 +88,7 @@ const struct field *context_run_fields(void)
 }
 
 /* Returns the context in the path; if there is none, answers 404 and returns NULL. */
-static struct context *find(struct call *call)
+static struct context *rest_contexts_find(struct call *call)
 {
         struct core_sandbox *sb = api_sandbox(call);
         struct context *c = sb ? context_find(sb, http_param(call->request, 1)) : NULL;
@@ -105,7 +109,7 @@ struct starting {
         bool made; /* made by this call: removed if it does not start */
 };
 
-static void on_ready(struct context *c, const struct cella_err *err, void *waiter)
+static void rest_contexts_on_ready(struct context *c, const struct cella_err *err, void *waiter)
 {
         struct starting *s = waiter;
         struct call *call = s->call;
@@ -132,14 +136,14 @@ static void start_gone(struct http_request *request, void *context)
         free(s);
 }
 
-static void start(struct call *call, struct context *c, bool made)
+static void rest_contexts_start(struct call *call, struct context *c, bool made)
 {
         struct cella_err err = {0};
         struct starting *s = calloc(1, sizeof *s);
         if (s) {
                 *s = (struct starting){call, c, made};
                 http_on_gone(call->request, start_gone, s);
-                if (context_start(c, on_ready, s, &err) == 0)
+                if (context_start(c, rest_contexts_on_ready, s, &err) == 0)
                         return;
                 http_on_gone(call->request, NULL, NULL);
         } else {
@@ -165,15 +169,15 @@ void rest_context_create(struct call *call, json_t *body)
         if (r < 0)
                 api_reply_err(call, &err);
         else
-                start(call, c, true);
+                rest_contexts_start(call, c, true);
 }
 
 void rest_context_restart(struct call *call, json_t *body)
 {
-        struct context *c = find(call);
+        struct context *c = rest_contexts_find(call);
         (void)body;
         if (c)
-                start(call, c, false);
+                rest_contexts_start(call, c, false);
 }
 
 /* ---- reading, interrupting, removing ---- */
@@ -193,7 +197,7 @@ void rest_context_list(struct call *call, json_t *body)
 
 void rest_context_get(struct call *call, json_t *body)
 {
-        struct context *c = find(call);
+        struct context *c = rest_contexts_find(call);
         (void)body;
         if (c)
                 api_reply(call, 200, context_to_json(c));
@@ -201,7 +205,7 @@ void rest_context_get(struct call *call, json_t *body)
 
 void rest_context_interrupt(struct call *call, json_t *body)
 {
-        struct context *c = find(call);
+        struct context *c = rest_contexts_find(call);
         (void)body;
         if (!c)
                 return;
@@ -211,7 +215,7 @@ void rest_context_interrupt(struct call *call, json_t *body)
 
 void rest_context_delete(struct call *call, json_t *body)
 {
-        struct context *c = find(call);
+        struct context *c = rest_contexts_find(call);
         (void)body;
         if (!c)
                 return;
@@ -223,8 +227,8 @@ void rest_context_delete(struct call *call, json_t *body)
 
 struct running {
         struct call *call;
-        struct exec_request request; /* while a worker thread scans its code */
-        struct scan_job *scan;
+        struct exec_request request; /* until the run takes it */
+        struct admission admission;
         struct context_run *run; /* NULL: not started yet */
         struct sse sse;
         bool streams, detach, base64;
@@ -241,7 +245,7 @@ static void run_gone(struct http_request *request, void *context)
                 if (!r->detach)
                         context_run_cancel(r->run);
         }
-        scan_job_cancel(r->scan);
+        admission_cancel(&r->admission);
         exec_request_done(&r->request);
         free(r);
 }
@@ -312,7 +316,7 @@ static const struct context_run_events plain_events = {.on_end = run_end};
 static const struct context_run_events stream_events = {run_output, run_result, run_violation, run_end};
 
 /* Frees r if no event will come. */
-static void run(struct running *r, struct context *c)
+static void rest_contexts_run(struct running *r, struct context *c)
 {
         struct call *call = r->call;
         struct cella_err err = {0};
@@ -345,16 +349,16 @@ static void run(struct running *r, struct context *c)
         http_on_gone(call->request, run_gone, r);
 }
 
-/* allowed: negative if the scan refused the code. */
-static void run_scanned(struct running *r, int allowed, struct cella_err *err)
+/* admitted: negative if the code was refused. */
+static void run_admitted(struct running *r, int admitted, struct cella_err *err)
 {
         struct call *call = r->call;
-        struct context *c = allowed < 0 ? NULL : find(call); /* it may be gone after a scan */
+        struct context *c = admitted < 0 ? NULL : rest_contexts_find(call); /* it may be gone after a scan */
         if (c) {
-                run(r, c);
+                rest_contexts_run(r, c);
                 return;
         }
-        if (allowed < 0) {
+        if (admitted < 0) {
                 api_record_refusal(call, &r->request, err);
                 api_reply_err(call, err);
         }
@@ -362,17 +366,16 @@ static void run_scanned(struct running *r, int allowed, struct cella_err *err)
         free(r);
 }
 
-static void on_scanned(void *context, int r, struct cella_err *err)
+static void on_admission(void *context, int r, struct cella_err *err)
 {
         struct running *running = context;
         http_on_gone(running->call->request, NULL, NULL);
-        running->scan = NULL;
-        run_scanned(running, r, err);
+        run_admitted(running, r, err);
 }
 
 void rest_context_run(struct call *call, json_t *body)
 {
-        const struct context *c = find(call);
+        const struct context *c = rest_contexts_find(call);
         struct running *r = c ? calloc(1, sizeof *r) : NULL;
         struct cella_err err = {0};
         if (!r) {
@@ -394,9 +397,15 @@ void rest_context_run(struct call *call, json_t *body)
         r->streams = api_wants_events(call);
         r->detach = r->request.detach;
         r->base64 = r->request.base64;
-        e = exec_request_scan_first(call->core, &r->request, on_scanned, r, &r->scan, &err);
+        r->admission = (struct admission){.core = call->core,
+                                          .caller = &call->caller,
+                                          .request = &r->request,
+                                          .target = ADMIT_TO_CONTEXT,
+                                          .decided = on_admission,
+                                          .context = r};
+        e = admission_begin(&r->admission, &err);
         if (e == 0)
                 http_on_gone(call->request, run_gone, r);
         else
-                run_scanned(r, e, &err);
+                run_admitted(r, e, &err);
 }

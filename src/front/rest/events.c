@@ -44,7 +44,7 @@ static void watcher_free(struct watcher *w)
         e->n_samples = 0;
 }
 
-static void on_gone(struct http_request *request, void *context)
+static void rest_events_on_gone(struct http_request *request, void *context)
 {
         struct watcher *w = context;
         (void)request;
@@ -52,7 +52,7 @@ static void on_gone(struct http_request *request, void *context)
         watcher_free(w);
 }
 
-static void drop(struct watcher *w, bool in_order)
+static void rest_events_drop(struct watcher *w, bool in_order)
 {
         struct http_request *request = w->call->request;
         http_on_gone(request, NULL, NULL);
@@ -69,7 +69,7 @@ static void drop(struct watcher *w, bool in_order)
 static void on_sandbox_gone(const struct core_sandbox *sb, void *context)
 {
         struct events *e = context;
-        if (sb->one_shot || sb->place.ahead || sb->reported == 0)
+        if (sb->one_shot || sb->place.ahead || sb->reported_look == 0)
                 return;
         list_each (at, &e->watchers, other) {
                 struct watcher *w = list_entry(at, struct watcher, link);
@@ -101,7 +101,7 @@ static void on_recorded(const struct audit_begin *begin, const struct audit_end 
         }
 }
 
-static void on_counted(void *context, const union keeper_packet *packet, int fd)
+static void rest_events_on_counted(void *context, const union keeper_packet *packet, int fd)
 {
         struct asked *asked = context;
         (void)fd;
@@ -128,7 +128,7 @@ static void ask_usage(struct events *e)
                 struct asked *asked = &e->asked[n++];
                 memcpy(asked->id, sb->id, sizeof asked->id);
                 memcpy(asked->key, sb->key, sizeof asked->key);
-                asked->busy = sandbox_count(sb, on_counted, asked) == 0;
+                asked->busy = sandbox_count(sb, rest_events_on_counted, asked) == 0;
         }
         e->ask_from = e->ask_from + n < all ? e->ask_from + n : 0;
 }
@@ -148,16 +148,16 @@ static void look_for_docker(struct events *e)
 
 /* ---- the timer ---- */
 
-static void tell_changes(struct events *e)
+static void report_changes(struct events *e)
 {
         list_each (at, &e->api->core->sandboxes, other) {
                 struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
                 if (sb->one_shot || sb->place.ahead)
                         continue;
                 uint64_t look = events_look_of(sb);
-                if (look == sb->reported)
+                if (look == sb->reported_look)
                         continue;
-                sb->reported = look;
+                sb->reported_look = look;
                 list_each (to, &e->watchers, next) {
                         struct watcher *w = list_entry(to, struct watcher, link);
                         if (!(w->topics & TOPIC_MONITOR) || w->stale_us ||
@@ -166,13 +166,13 @@ static void tell_changes(struct events *e)
                         if (http_stream_room(w->call->request) < ROOM_NEEDED / 2)
                                 w->stale_us = clock_us();
                         else
-                                events_tell_sandbox(w, sb);
+                                events_report_sandbox(w, sb);
                 }
         }
 }
 
 /* Whether this watcher has room.  After a time without room it gets the whole list again. */
-static bool has_room(struct watcher *w)
+static bool rest_events_has_room(struct watcher *w)
 {
         if (http_stream_room(w->call->request) < ROOM_NEEDED) {
                 if (!w->stale_us)
@@ -180,7 +180,7 @@ static bool has_room(struct watcher *w)
                 return false;
         }
         if (w->stale_us && (w->topics & TOPIC_MONITOR))
-                events_tell_sandboxes(w);
+                events_report_sandboxes(w);
         w->stale_us = 0;
         return true;
 }
@@ -190,23 +190,23 @@ static bool may_stay(const struct watcher *w)
         return auth_may_stay(w->call->core, &w->call->caller, http_peer(w->call->request)->local);
 }
 
-static void on_tick(uv_timer_t *timer)
+static void rest_events_on_tick(uv_timer_t *timer)
 {
         struct events *e = timer->data;
         bool second = ++e->ticks % TICKS_A_SECOND == 0;
-        tell_changes(e);
+        report_changes(e);
         list_each (at, &e->watchers, other) {
                 struct watcher *w = list_entry(at, struct watcher, link);
                 if (e->api->core->stopping || (second && !may_stay(w))) {
-                        drop(w, true);
-                } else if (has_room(w)) {
-                        events_tell_executions(w);
+                        rest_events_drop(w, true);
+                } else if (rest_events_has_room(w)) {
+                        events_report_executions(w);
                         if (second && (w->topics & TOPIC_MONITOR)) {
-                                events_tell_usage(e, w);
-                                events_tell_snapshot(e, w);
+                                events_report_usage(e, w);
+                                events_report_snapshot(e, w);
                         }
                 } else if (clock_us() - w->stale_us > STALE_US) {
-                        drop(w, false);
+                        rest_events_drop(w, false);
                 }
         }
         if (!second || e->n == 0)
@@ -278,9 +278,9 @@ static void begin_watching(struct events *e)
         e->api->core->watch = (struct core_watch){on_sandbox_gone, on_recorded, e};
         list_each (at, &e->api->core->sandboxes, other) {
                 struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
-                sb->reported = events_look_of(sb);
+                sb->reported_look = events_look_of(sb);
         }
-        uv_timer_start(&e->timer, on_tick, TICK_MS, TICK_MS);
+        uv_timer_start(&e->timer, rest_events_on_tick, TICK_MS, TICK_MS);
 }
 
 /* Reads the parameters of the watcher, and checks whether one more is allowed. */
@@ -314,14 +314,14 @@ void rest_events(struct call *call, json_t *body)
                 w->filter.audit.key = call->caller.key;
         w->rows = json_array();
         sse_begin(&w->sse, call, false);
-        http_on_gone(call->request, on_gone, w);
+        http_on_gone(call->request, rest_events_on_gone, w);
         list_add(&e->watchers, &w->link);
         if (e->n++ == 0)
                 begin_watching(e);
         if (w->topics & TOPIC_MONITOR) {
                 look_for_docker(e);
-                events_tell_sandboxes(w);
-                events_tell_snapshot(e, w);
+                events_report_sandboxes(w);
+                events_report_snapshot(e, w);
         }
 }
 

@@ -1,4 +1,4 @@
-/* front/rest/events.h -- shared by events.c and events_tell.c. */
+/* front/rest/events.h -- shared by events.c and events_report.c. */
 #pragma once
 #include "front/rest/log_filter.h"
 #include "front/rest/rest.h"
@@ -49,12 +49,12 @@ struct events {
         bool looking;
 };
 
-/* events_tell.c */
+/* events_report.c */
 bool events_shows(const struct core_sandbox *sb, const struct caller *caller);
 /* Returns a number that changes whenever a shown property of the sandbox changes; never 0. */
 uint64_t events_look_of(const struct core_sandbox *sb);
-void events_tell_sandbox(struct watcher *w, const struct core_sandbox *sb);
-void events_tell_sandboxes(struct watcher *w);
-void events_tell_snapshot(const struct events *e, struct watcher *w);
-void events_tell_usage(const struct events *e, struct watcher *w);
-void events_tell_executions(struct watcher *w);
+void events_report_sandbox(struct watcher *w, const struct core_sandbox *sb);
+void events_report_sandboxes(struct watcher *w);
+void events_report_snapshot(const struct events *e, struct watcher *w);
+void events_report_usage(const struct events *e, struct watcher *w);
+void events_report_executions(struct watcher *w);

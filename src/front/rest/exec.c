@@ -19,7 +19,7 @@ struct running {
         bool detach, base64;
 };
 
-static void on_gone(struct http_request *request, void *context)
+static void rest_exec_on_gone(struct http_request *request, void *context)
 {
         struct running *r = context;
         (void)request;
@@ -32,41 +32,41 @@ static void on_gone(struct http_request *request, void *context)
         free(r);
 }
 
-static void on_room(struct http_request *request, void *context)
+static void rest_exec_on_room(struct http_request *request, void *context)
 {
         struct running *r = context;
         (void)request;
-        execution_go_on(r->submission.execution);
+        execution_continue(r->submission.execution);
 }
 
-static void on_started(struct execution *ex, int terminal, void *context)
+static void rest_exec_on_started(struct execution *ex, int terminal, void *context)
 {
         struct running *r = context;
         (void)terminal;
         r->begun = true;
         sse_begin(&r->sse, r->call, r->base64);
-        http_on_room(r->call->request, on_room, r);
+        http_on_room(r->call->request, rest_exec_on_room, r);
         sse_event(&r->sse, "start",
                   json_pack("{s:s, s:s, s:i}", "id", ex->id, "sandbox", ex->sandbox_id, "pid", ex->pid));
-        execution_go_on(ex);
+        execution_continue(ex);
 }
 
-static void on_output(struct execution *ex, enum cella_stream stream, const char *data, size_t len,
-                      void *context)
+static void rest_exec_on_output(struct execution *ex, enum cella_stream stream, const char *data, size_t len,
+                                void *context)
 {
         struct running *r = context;
         if (!r->begun) /* init sends the start first, but over another descriptor */
-                on_started(ex, -1, r);
+                rest_exec_on_started(ex, -1, r);
         sse_output(&r->sse, stream, data, len);
         if (http_stream_room(r->call->request) == 0)
                 execution_wait(ex);
 }
 
-static void on_violation(struct execution *ex, const struct violation *violation, void *context)
+static void rest_exec_on_violation(struct execution *ex, const struct violation *violation, void *context)
 {
         struct running *r = context;
         if (!r->begun)
-                on_started(ex, -1, r);
+                rest_exec_on_started(ex, -1, r);
         sse_event(&r->sse, "violation", violation_to_json(violation));
 }
 
@@ -74,12 +74,12 @@ static void on_result(struct execution *ex, const char *json, size_t len, void *
 {
         struct running *r = context;
         if (!r->begun)
-                on_started(ex, -1, r);
+                rest_exec_on_started(ex, -1, r);
         sse_flush(&r->sse);
         sse_event_text(&r->sse, "result", json, len);
 }
 
-static void stream_end(struct running *r)
+static void rest_exec_stream_end(struct running *r)
 {
         const struct execution *ex = r->submission.execution;
         size_t len;
@@ -95,16 +95,16 @@ static void stream_end(struct running *r)
         sse_end(&r->sse);
 }
 
-static void on_end(struct execution *ex, void *context)
+static void rest_exec_on_end(struct execution *ex, void *context)
 {
         struct running *r = context;
         size_t len;
         http_on_gone(r->call->request, NULL, NULL);
         http_on_room(r->call->request, NULL, NULL);
         if (!r->begun && r->streams && !ex->failure.kind)
-                on_started(ex, -1, r);
+                rest_exec_on_started(ex, -1, r);
         if (r->begun) {
-                stream_end(r);
+                rest_exec_stream_end(r);
         } else if (ex->failure.kind) {
                 r->call->logged = true; /* by executions_settle() */
                 api_reply_err(r->call, &ex->failure);
@@ -117,8 +117,9 @@ static void on_end(struct execution *ex, void *context)
         free(r);
 }
 
-static const struct execution_events plain_events = {.on_end = on_end};
-static const struct execution_events stream_events = {on_started, on_output, on_violation, on_end, on_result};
+static const struct execution_events plain_events = {.on_end = rest_exec_on_end};
+static const struct execution_events stream_events = {rest_exec_on_started, rest_exec_on_output,
+                                                      rest_exec_on_violation, rest_exec_on_end, on_result};
 
 static void on_accepted(struct submission *submission, struct execution *ex)
 {
@@ -135,7 +136,7 @@ static void on_accepted(struct submission *submission, struct execution *ex)
         free(r);
 }
 
-static void on_refused(struct submission *submission, const struct cella_err *err)
+static void rest_exec_on_refused(struct submission *submission, const struct cella_err *err)
 {
         struct running *r = list_entry(submission, struct running, submission);
         struct call *call = r->call;
@@ -145,9 +146,9 @@ static void on_refused(struct submission *submission, const struct cella_err *er
 }
 
 /* sandbox: NULL if the request selects it. */
-static void run(struct call *call, struct core_sandbox *sandbox, json_t *body)
+static void rest_exec_run(struct call *call, struct core_sandbox *sandbox, json_t *body)
 {
-        static const struct submission_events events = {on_accepted, on_refused};
+        static const struct submission_events events = {on_accepted, rest_exec_on_refused};
         struct cella_err err = {0};
         struct running *r = calloc(1, sizeof *r);
         if (!r) {
@@ -174,20 +175,20 @@ static void run(struct call *call, struct core_sandbox *sandbox, json_t *body)
         r->detach = s->request.detach;
         r->base64 = s->request.base64;
         s->request.list_files |= !sandbox && exec_request_scope(call->core, &s->request) == SCOPE_EXECUTION;
-        http_on_gone(call->request, on_gone, r);
+        http_on_gone(call->request, rest_exec_on_gone, r);
         submission_start(s);
 }
 
 void rest_exec(struct call *call, json_t *body)
 {
-        run(call, NULL, body);
+        rest_exec_run(call, NULL, body);
 }
 
 void rest_sandbox_exec(struct call *call, json_t *body)
 {
         struct core_sandbox *sb = api_sandbox(call);
         if (sb)
-                run(call, sb, body);
+                rest_exec_run(call, sb, body);
         else
                 json_decref(body);
 }

@@ -33,10 +33,10 @@ struct query {
 static int verify_some(struct query *q)
 {
         int r = q->verifier ? 0 : audit_verifier_new(q->api->core->directory, &q->verifier, &q->err);
-        return r < 0 ? r : audit_verifier_go_on(q->verifier, SLICE_US, &q->result, &q->err);
+        return r < 0 ? r : audit_verifier_continue(q->verifier, SLICE_US, &q->result, &q->err);
 }
 
-static void look(struct log_job *job)
+static void rest_executions_look(struct log_job *job)
 {
         struct query *q = list_entry(job, struct query, job);
         uv_mutex_lock(&q->api->reader_lock);
@@ -75,7 +75,7 @@ static void query_free(struct query *q)
         free(q);
 }
 
-static void done(struct log_job *job, int status)
+static void rest_executions_done(struct log_job *job, int status)
 {
         struct query *q = list_entry(job, struct query, job);
         struct call *call = q->call;
@@ -104,7 +104,7 @@ static void done(struct log_job *job, int status)
         query_free(q);
 }
 
-static void on_gone(struct http_request *request, void *context)
+static void rest_executions_on_gone(struct http_request *request, void *context)
 {
         struct query *q = context;
         (void)request;
@@ -125,8 +125,8 @@ static struct query *query_new(struct call *call, int kind)
         q->call = call;
         q->api = call->api;
         q->kind = kind;
-        q->job.look = look;
-        q->job.done = done;
+        q->job.look = rest_executions_look;
+        q->job.done = rest_executions_done;
         q->job.quick = kind == QUERY_GET || kind == QUERY_CANCELLED;
         q->all = call->caller.owner || (call->caller.capabilities & MAY_AUDIT);
         memcpy(q->job.key, call->caller.key, sizeof q->job.key);
@@ -138,7 +138,7 @@ static void send_off(struct query *q)
         struct call *call = q->call;
         struct cella_err err = {0};
         executions_settle(q->api->core); /* an execution that was reported as ended must be found */
-        http_on_gone(call->request, on_gone, q);
+        http_on_gone(call->request, rest_executions_on_gone, q);
         if (log_queue_add(q->api, &q->job, &err) < 0) {
                 http_on_gone(call->request, NULL, NULL);
                 query_free(q);
@@ -215,7 +215,7 @@ void rest_execution_list(struct call *call, json_t *body)
         send_off(q);
 }
 
-static void look_up(struct call *call, int kind)
+static void rest_executions_look_up(struct call *call, int kind)
 {
         struct query *q = query_new(call, kind);
         if (!q)
@@ -232,7 +232,7 @@ void rest_execution_get(struct call *call, json_t *body)
         if (ex || run)
                 api_reply(call, 200, ex ? execution_to_json(ex) : context_run_to_json(run));
         else
-                look_up(call, QUERY_GET);
+                rest_executions_look_up(call, QUERY_GET);
 }
 
 void rest_execution_cancel(struct call *call, json_t *body)
@@ -241,7 +241,7 @@ void rest_execution_cancel(struct call *call, json_t *body)
         struct context_run *run = context_run_find(call->core, &call->caller, http_param(call->request, 0));
         (void)body;
         if (!ex && !run) {
-                look_up(call, QUERY_CANCELLED);
+                rest_executions_look_up(call, QUERY_CANCELLED);
                 return;
         }
         if (!caller_sees(&call->caller, ex ? ex->key : run->key)) { /* "audit" allows only reading */

@@ -77,7 +77,7 @@ static void simple_free(struct simple *s)
         free(s);
 }
 
-static void on_gone(struct http_request *request, void *context)
+static void rest_files_on_gone(struct http_request *request, void *context)
 {
         struct simple *s = context;
         (void)request;
@@ -108,20 +108,20 @@ static void on_data(struct operation *op, const char *data, size_t len, void *co
         s->len += len;
 }
 
-static void on_end(struct operation *op, const struct cella_err *err, void *context)
+static void rest_files_on_end(struct operation *op, const struct cella_err *err, void *context)
 {
         struct simple *s = context;
         (void)op;
         s->done(s, err);
 }
 
-static const struct operation_events simple_events = {.on_data = on_data, .on_end = on_end};
+static const struct operation_events simple_events = {.on_data = on_data, .on_end = rest_files_on_end};
 
-static void start(struct simple *s, struct core_sandbox *sb, const struct init_operate *what,
-                  const char *path, const char *path2)
+static void rest_files_start(struct simple *s, struct core_sandbox *sb, const struct init_operate *what,
+                             const char *path, const char *path2)
 {
         struct cella_err err = {0};
-        http_on_gone(s->call->request, on_gone, s);
+        http_on_gone(s->call->request, rest_files_on_gone, s);
         if (operation_new(sb, what, path, path2, &simple_events, s, &s->operation, &err) < 0) {
                 api_reply_err(s->call, &err);
                 simple_free(s);
@@ -193,7 +193,7 @@ void file_reply_stat(struct call *call, const char *path, int status)
         if (!s)
                 return;
         s->status = status;
-        start(s, sb, &what, path, NULL);
+        rest_files_start(s, sb, &what, path, NULL);
 }
 
 static const struct field path_field = {.name = "path",
@@ -239,15 +239,15 @@ static void changed(struct simple *s, const struct cella_err *err)
         free(path);
 }
 
-static void change(struct call *call, const struct init_operate *what, const char *from, const char *to,
-                   int status)
+static void rest_files_change(struct call *call, const struct init_operate *what, const char *from,
+                              const char *to, int status)
 {
         struct core_sandbox *sb = api_sandbox(call);
         struct simple *s = sb ? simple_new(call, to ? to : from, 0, changed) : NULL;
         if (!s)
                 return;
         s->status = status;
-        start(s, sb, what, from, to);
+        rest_files_start(s, sb, what, from, to);
 }
 
 const struct field *mkdir_fields(void)
@@ -270,7 +270,7 @@ void rest_files_mkdir(struct call *call, json_t *body)
                                           .mode = 0755};
         const char *path = file_path(call, body, "path");
         if (path)
-                change(call, &what, path, NULL, 201);
+                rest_files_change(call, &what, path, NULL, 201);
         json_decref(body);
 }
 
@@ -295,7 +295,7 @@ void rest_files_move(struct call *call, json_t *body)
         const char *from = file_path(call, body, "from");
         const char *to = from ? file_path(call, body, "to") : NULL;
         if (to)
-                change(call, &what, from, to, 200);
+                rest_files_change(call, &what, from, to, 200);
         json_decref(body);
 }
 
@@ -306,7 +306,7 @@ void rest_files_delete(struct call *call, json_t *body)
         const char *path = file_path(call, NULL, "path");
         (void)body;
         if (path)
-                change(call, &what, path, NULL, 204);
+                rest_files_change(call, &what, path, NULL, 204);
 }
 
 /* ---- a directory ---- */
@@ -365,5 +365,5 @@ void file_list(struct call *call, const char *path)
         struct simple *s =
                 sb ? simple_new(call, path, ENTRIES_MAX * (sizeof(struct init_stat) + 256), list_done) : NULL;
         if (s)
-                start(s, sb, &what, path, NULL);
+                rest_files_start(s, sb, &what, path, NULL);
 }

@@ -37,7 +37,7 @@ static void transfer_free(struct transfer *t)
         free(t);
 }
 
-static void on_gone(struct http_request *request, void *context)
+static void files_stream_on_gone(struct http_request *request, void *context)
 {
         struct transfer *t = context;
         (void)request;
@@ -48,7 +48,7 @@ static void on_gone(struct http_request *request, void *context)
         free(t);
 }
 
-static void on_room(struct http_request *request, void *context)
+static void files_stream_on_room(struct http_request *request, void *context)
 {
         struct transfer *t = context;
         (void)request;
@@ -63,7 +63,7 @@ static struct transfer *transfer_new(struct call *call, const char *path)
         if (t && (t->path = strdup(path))) {
                 t->call = call;
                 t->length = ~UINT64_C(0);
-                http_on_gone(call->request, on_gone, t);
+                http_on_gone(call->request, files_stream_on_gone, t);
                 return t;
         }
         free(t);
@@ -72,7 +72,8 @@ static struct transfer *transfer_new(struct call *call, const char *path)
         return NULL;
 }
 
-static void begin(struct transfer *t, const struct init_operate *what, const struct operation_events *events)
+static void files_stream_begin(struct transfer *t, const struct init_operate *what,
+                               const struct operation_events *events)
 {
         struct cella_err err = {0};
         struct core_sandbox *sb = api_sandbox(t->call);
@@ -84,7 +85,7 @@ static void begin(struct transfer *t, const struct init_operate *what, const str
         }
 }
 
-static void fail(struct transfer *t, const struct cella_err *err)
+static void files_stream_fail(struct transfer *t, const struct cella_err *err)
 {
         if (t->begun)
                 http_stream_abort(t->call->request);
@@ -165,7 +166,7 @@ static void on_file_end(struct operation *op, const struct cella_err *err, void 
         t->operation = NULL;
         if (err || !t->begun || t->left > 0) {
                 err_say(&bad, CELLA_NOT_FOUND, -EIO, "'%.120s' could not be read", t->path);
-                fail(t, err ? err : &bad);
+                files_stream_fail(t, err ? err : &bad);
                 return;
         }
         http_stream_end(t->call->request);
@@ -174,12 +175,12 @@ static void on_file_end(struct operation *op, const struct cella_err *err, void 
 
 static const struct operation_events file_events = {.on_data = on_file_data, .on_end = on_file_end};
 
-static void read_file(struct transfer *t)
+static void files_stream_read_file(struct transfer *t)
 {
         const struct init_operate what = {.operation = INIT_READ, .offset = t->first, .length = t->length};
         t->st_got = 0;
-        http_on_room(t->call->request, on_room, t);
-        begin(t, &what, &file_events);
+        http_on_room(t->call->request, files_stream_on_room, t);
+        files_stream_begin(t, &what, &file_events);
 }
 
 /* A range is checked against the size before anything is read: "the last N bytes" needs it. */
@@ -199,7 +200,7 @@ static void on_size_end(struct operation *op, const struct cella_err *err, void 
         (void)op;
         t->operation = NULL;
         if (err) {
-                fail(t, err);
+                files_stream_fail(t, err);
                 return;
         }
         uint64_t size = t->st_got == sizeof t->st && S_ISREG(t->st.mode) ? t->st.bytes : ~UINT64_C(0);
@@ -217,7 +218,7 @@ static void on_size_end(struct operation *op, const struct cella_err *err, void 
                 transfer_free(t);
                 return;
         }
-        read_file(t);
+        files_stream_read_file(t);
 }
 
 static const struct operation_events size_events = {.on_data = on_size_data, .on_end = on_size_end};
@@ -267,9 +268,9 @@ void rest_files_get(struct call *call, json_t *body)
         if (!t)
                 return;
         if (parse_range(http_header(call->request, "Range"), t)) {
-                begin(t, &stat_it, &size_events);
+                files_stream_begin(t, &stat_it, &size_events);
         } else {
-                read_file(t);
+                files_stream_read_file(t);
         }
 }
 
@@ -299,7 +300,7 @@ static void on_tar_end(struct operation *op, const struct cella_err *err, void *
         (void)op;
         t->operation = NULL;
         if (err) {
-                fail(t, err);
+                files_stream_fail(t, err);
                 return;
         }
         begin_tar(t);
@@ -317,13 +318,13 @@ void rest_archive_get(struct call *call, json_t *body)
         (void)body;
         if (!t)
                 return;
-        http_on_room(call->request, on_room, t);
-        begin(t, &what, &tar_events);
+        http_on_room(call->request, files_stream_on_room, t);
+        files_stream_begin(t, &what, &tar_events);
 }
 
 /* ---- bytes in ---- */
 
-static ssize_t on_body(struct http_request *request, const char *data, size_t len, void *context)
+static ssize_t files_stream_on_body(struct http_request *request, const char *data, size_t len, void *context)
 {
         struct transfer *t = context;
         (void)request;
@@ -400,7 +401,7 @@ static void refuse_changed(struct transfer *t)
 {
         api_reply(t->call, 412,
                   json_pack("{s:{s:s, s:s, s:s}}", "error", "kind", "conflict", "message",
-                            t->existed ? "the file was changed meanwhile" : "the file no longer exists",
+                            t->existed ? "the file was changed in the meantime" : "the file no longer exists",
                             "hint",
                             "read it again, and send its ETag in If-Match; or write without If-Match"));
         transfer_free(t);
@@ -414,7 +415,7 @@ static void on_existed_end(struct operation *op, const struct cella_err *err, vo
         (void)op;
         t->operation = NULL;
         if (err && err->kind != CELLA_NOT_FOUND) {
-                fail(t, err);
+                files_stream_fail(t, err);
                 return;
         }
         t->existed = !err;
@@ -432,7 +433,7 @@ static void on_existed_end(struct operation *op, const struct cella_err *err, vo
                 api_reply_err(t->call, &bad);
                 transfer_free(t);
         } else {
-                http_body_read(request, on_body, t);
+                http_body_read(request, files_stream_on_body, t);
         }
 }
 
@@ -469,7 +470,7 @@ void rest_files_put(struct call *call, json_t *body)
         t->mode = mode;
         t->flags = (parents && !api_flag(call, "parents") ? 0 : INIT_MAKE_PARENTS) |
                    (http_query(call->request, "mode") ? INIT_SET_MODE : 0);
-        begin(t, &stat_it, &existed_events);
+        files_stream_begin(t, &stat_it, &existed_events);
 }
 
 static void on_untar_end(struct operation *op, const struct cella_err *err, void *context)
@@ -502,6 +503,6 @@ void rest_archive_put(struct call *call, json_t *body)
                 api_reply_err(call, &err);
                 transfer_free(t);
         } else {
-                http_body_read(call->request, on_body, t);
+                http_body_read(call->request, files_stream_on_body, t);
         }
 }

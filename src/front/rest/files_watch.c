@@ -39,7 +39,7 @@ static void watch_fail(struct watch *w, const struct cella_err *err)
 }
 
 /* Before the events begin. */
-static void on_gone(struct http_request *request, void *context)
+static void files_watch_on_gone(struct http_request *request, void *context)
 {
         struct watch *w = context;
         (void)request;
@@ -52,10 +52,10 @@ static void on_watch_gone(struct http_request *request, void *context)
 {
         struct watch *w = context;
         sse_forget(&w->sse);
-        on_gone(request, context);
+        files_watch_on_gone(request, context);
 }
 
-static void on_room(struct http_request *request, void *context)
+static void files_watch_on_room(struct http_request *request, void *context)
 {
         struct watch *w = context;
         (void)request;
@@ -143,7 +143,7 @@ static void on_stat_end(struct operation *op, const struct cella_err *err, void 
         }
         sse_begin(&w->sse, w->call, false);
         http_on_gone(w->call->request, on_watch_gone, w);
-        http_on_room(w->call->request, on_room, w);
+        http_on_room(w->call->request, files_watch_on_room, w);
         struct core_sandbox *sb =
                 sandbox_find(w->call->core, &w->call->caller, http_param(w->call->request, 0));
         struct cella_err bad = {0};
@@ -175,7 +175,7 @@ void file_watch(struct call *call, const char *path, bool recursive)
         }
         w->call = call;
         w->flags = recursive ? INIT_RECURSIVE : 0;
-        http_on_gone(call->request, on_gone, w);
+        http_on_gone(call->request, files_watch_on_gone, w);
         if (operation_new(sb, &what, w->path, NULL, &stat_events, w, &w->operation, &err) < 0)
                 watch_fail(w, &err);
 }

@@ -25,10 +25,10 @@ const struct field *image_pull_fields(void)
                  .flags = FIELD_NULLABLE | FIELD_NO_NUL,
                  .min = 1,
                  .max = 64,
-                 .help = "os/architecture, where an image has several; null: this machine's"},
+                 .help = "os/architecture, if the image has several; null: that of this machine"},
                 {.name = "insecure",
                  .type = FIELD_BOOLEAN,
-                 .help = "without TLS; for registries that the settings list so"},
+                 .help = "use no TLS; only for registries in the setting images.insecure_registries"},
                 {0}};
         return fields;
 }
@@ -77,7 +77,7 @@ void rest_image_list(struct call *call, json_t *body)
         }
 }
 
-static int find(struct call *call, const char *name, struct image **ret, struct cella_err *err)
+static int rest_images_find(struct call *call, const char *name, struct image **ret, struct cella_err *err)
 {
         int r = image_find(call->core->store, name, ret, err);
         return r < 0 ? r : image_load_names(call->core->store, *ret, err);
@@ -89,7 +89,7 @@ void rest_image_get(struct call *call, json_t *body)
         struct cella_err err = {0};
         struct text t;
         (void)body;
-        if (find(call, http_param(call->request, 0), &image, &err) < 0) {
+        if (rest_images_find(call, http_param(call->request, 0), &image, &err) < 0) {
                 api_reply_err(call, &err);
         } else if (text_begin(&t)) {
                 image_put(&t.j, NULL, image);
@@ -116,13 +116,13 @@ struct working {
         bool fed;     /* the whole body has arrived */
 };
 
-static void let_go(struct working *w)
+static void rest_images_release(struct working *w)
 {
         http_on_gone(w->call->request, NULL, NULL);
         free(w);
 }
 
-static void on_gone(struct http_request *request, void *context)
+static void rest_images_on_gone(struct http_request *request, void *context)
 {
         struct working *w = context;
         (void)request;
@@ -153,7 +153,7 @@ static json_t *image_json(struct call *call, const struct imager_event *end, str
                 err_say(err, CELLA_INTERNAL, -EPROTO, "cella-image did not report the id of the image");
                 return NULL;
         }
-        if (find(call, end->images[0], &image, err) < 0)
+        if (rest_images_find(call, end->images[0], &image, err) < 0)
                 return NULL;
         if (!text_begin(&t))
                 return NULL;
@@ -179,7 +179,7 @@ static ssize_t ignore_body(struct http_request *request, const char *data, size_
         return -1;
 }
 
-static void finish(struct working *w, json_t *answer, int status, const struct cella_err *err)
+static void rest_images_finish(struct working *w, json_t *answer, int status, const struct cella_err *err)
 {
         struct call *call = w->call;
         if (w->reads && !w->fed && !err) {
@@ -196,7 +196,7 @@ static void finish(struct working *w, json_t *answer, int status, const struct c
         } else {
                 api_reply_nothing(call);
         }
-        let_go(w);
+        rest_images_release(w);
 }
 
 static void on_made(struct image_wait *wait, const struct imager_event *end, const struct cella_err *err,
@@ -210,7 +210,7 @@ static void on_made(struct image_wait *wait, const struct imager_event *end, con
                 err = &bad;
         if (!err)
                 w->call->api->log("info", "an image was added", "image", end->images[0]);
-        finish(w, answer, 201, err);
+        rest_images_finish(w, answer, 201, err);
 }
 
 static void on_removed(struct image_wait *wait, const struct imager_event *end, const struct cella_err *err,
@@ -220,7 +220,7 @@ static void on_removed(struct image_wait *wait, const struct imager_event *end, 
         (void)wait, (void)end;
         if (!err)
                 w->call->api->log("info", "an image was removed", "image", http_param(w->call->request, 0));
-        finish(w, NULL, 204, err);
+        rest_images_finish(w, NULL, 204, err);
 }
 
 static void on_collected(struct image_wait *wait, const struct imager_event *end, const struct cella_err *err,
@@ -230,10 +230,10 @@ static void on_collected(struct image_wait *wait, const struct imager_event *end
                              : json_pack("{s:I, s:I, s:I}", "layers", (json_int_t)end->layers, "roots",
                                          (json_int_t)end->roots, "bytes", (json_int_t)end->bytes);
         (void)wait;
-        finish(context, answer, 200, err);
+        rest_images_finish(context, answer, 200, err);
 }
 
-static ssize_t on_body(struct http_request *request, const char *data, size_t len, void *context)
+static ssize_t rest_images_on_body(struct http_request *request, const char *data, size_t len, void *context)
 {
         struct working *w = context;
         (void)request;
@@ -244,14 +244,14 @@ static ssize_t on_body(struct http_request *request, const char *data, size_t le
         return 0;
 }
 
-static void on_room(struct image_wait *wait, void *context)
+static void rest_images_on_room(struct image_wait *wait, void *context)
 {
         struct working *w = context;
         (void)wait;
         http_body_resume(w->call->request);
 }
 
-static const struct image_events made_events = {on_progress, on_room, on_made};
+static const struct image_events made_events = {on_progress, rest_images_on_room, on_made};
 static const struct image_events removed_events = {.on_end = on_removed};
 static const struct image_events collected_events = {.on_end = on_collected};
 
@@ -280,7 +280,7 @@ static void go(struct working *w, int r, const struct cella_err *err, bool may_s
         w->streams = may_stream && api_wants_events(call);
         if (w->streams)
                 sse_begin(&w->sse, call, false);
-        http_on_gone(call->request, on_gone, w);
+        http_on_gone(call->request, rest_images_on_gone, w);
 }
 
 void rest_image_pull(struct call *call, json_t *body)
@@ -309,7 +309,7 @@ void rest_image_import(struct call *call, json_t *body)
         w->reads = true;
         go(w, r, &err, false);
         if (r == 0)
-                http_body_read(request, on_body, w);
+                http_body_read(request, rest_images_on_body, w);
 }
 
 void rest_image_remove(struct call *call, json_t *body)

@@ -37,14 +37,14 @@ struct parameters {
         bool bad;
 };
 
-static void refuse(struct parameters *p, const char *what)
+static void log_filter_refuse(struct parameters *p, const char *what)
 {
         p->bad = true;
         err_say(p->err, CELLA_INVALID_REQUEST, -EINVAL, "%s", what);
 }
 
-static void copy(struct parameters *p, const char *name, const char *value, char *to, size_t size,
-                 const char **ret)
+static void log_filter_copy(struct parameters *p, const char *name, const char *value, char *to, size_t size,
+                            const char **ret)
 {
         if (strlen(value) < size) {
                 *ret = memcpy(to, value, strlen(value) + 1);
@@ -60,7 +60,7 @@ static void add_status(struct parameters *p, const char *value)
         struct log_filter *f = p->filter;
         size_t have = strlen(f->status);
         if (have + 1 + strlen(value) >= sizeof f->status)
-                refuse(p, "status is too long");
+                log_filter_refuse(p, "status is too long");
         else
                 snprintf(f->status + have, sizeof f->status - have, "%s%s", have ? "," : "", value);
         f->audit.status = f->status;
@@ -72,14 +72,15 @@ static bool take_page(struct parameters *p, const char *name, const char *value)
         uint64_t number;
         if (!strcmp(name, "since")) {
                 if (parse_since(value, &f->since_ms) < 0)
-                        refuse(p,
-                               "since must be a time like 2026-11-15T05:00:00Z, or milliseconds since 1970");
+                        log_filter_refuse(
+                                p,
+                                "since must be a time like 2026-11-15T05:00:00Z, or milliseconds since 1970");
         } else if (!strcmp(name, "cursor")) {
                 if (parse_count(value, &f->cursor) < 0)
-                        refuse(p, "cursor must come from an earlier answer");
+                        log_filter_refuse(p, "cursor must come from an earlier answer");
         } else if (!strcmp(name, "limit")) {
                 if (parse_count(value, &number) < 0 || number < 1 || number > 1000)
-                        refuse(p, "limit must be a whole number from 1 to 1000");
+                        log_filter_refuse(p, "limit must be a whole number from 1 to 1000");
                 else
                         f->limit = (unsigned)number;
         } else {
@@ -88,20 +89,20 @@ static bool take_page(struct parameters *p, const char *name, const char *value)
         return true;
 }
 
-static void take(void *context, const char *name, const char *value)
+static void log_filter_take(void *context, const char *name, const char *value)
 {
         struct parameters *p = context;
         struct log_filter *f = p->filter;
         if (p->bad)
                 return;
         if (!strcmp(name, "sandbox")) {
-                copy(p, name, value, f->sandbox, sizeof f->sandbox, &f->audit.sandbox);
+                log_filter_copy(p, name, value, f->sandbox, sizeof f->sandbox, &f->audit.sandbox);
         } else if (!strcmp(name, "session")) {
-                copy(p, name, value, f->session, sizeof f->session, &f->audit.session);
+                log_filter_copy(p, name, value, f->session, sizeof f->session, &f->audit.session);
         } else if (!strcmp(name, "agent")) {
-                copy(p, name, value, f->agent, sizeof f->agent, &f->audit.agent);
+                log_filter_copy(p, name, value, f->agent, sizeof f->agent, &f->audit.agent);
         } else if (!strcmp(name, "text")) {
-                copy(p, name, value, f->text, sizeof f->text, &f->audit.text);
+                log_filter_copy(p, name, value, f->text, sizeof f->text, &f->audit.text);
         } else if (!strcmp(name, "status")) {
                 add_status(p, value);
         } else if (p->pages ? !take_page(p, name, value) : strcmp(name, "topics") != 0) {
@@ -117,6 +118,6 @@ int log_filter_read(const struct http_request *request, bool pages, struct log_f
 {
         struct parameters p = {.filter = ret, .pages = pages, .err = err};
         *ret = (struct log_filter){.audit.limit = 100};
-        http_each_query(request, take, &p);
+        http_each_query(request, log_filter_take, &p);
         return p.bad ? -EINVAL : 0;
 }

@@ -10,6 +10,7 @@
 #include "core/pool/pool.h"
 #include "core/sandbox/queue.h"
 #include "core/sandbox/sandbox.h"
+#include "core/sandbox/workers.h"
 #include "front/rest/rest.h"
 
 static void head(FILE *out, const char *name, const char *type, const char *help)
@@ -17,7 +18,7 @@ static void head(FILE *out, const char *name, const char *type, const char *help
         fprintf(out, "# HELP cella_%s %s\n# TYPE cella_%s %s\n", name, help, name, type);
 }
 
-static void one(FILE *out, const char *name, const char *type, const char *help, double value)
+static void metrics_one(FILE *out, const char *name, const char *type, const char *help, double value)
 {
         head(out, name, type, help);
         fprintf(out, "cella_%s %.17g\n", name, value);
@@ -46,21 +47,24 @@ static void executions(FILE *out, const struct metrics *m)
 
 static void violations(FILE *out, const struct core *core)
 {
-        head(out, "violations_total", "counter", "What was refused, or limited and survived.");
+        head(out, "violations_total", "counter",
+             "Violations: refused actions, and limits that were reached.");
         for (int i = 0; i < VIOLATION_KINDS; i++)
                 fprintf(out, "cella_violations_total{kind=\"%s\"} %llu\n", violation_words[i],
                         (unsigned long long)core->metrics.violations[i]);
-        one(out, "egress_connected", "gauge", "Whether the egress process runs.", egress_is_connected(core));
+        metrics_one(out, "egress_connected", "gauge", "Whether the egress process runs.",
+                    egress_is_connected(core));
 }
 
-static void images(FILE *out, const struct core *core)
+static void metrics_images(FILE *out, const struct core *core)
 {
         struct images_stat stat;
         images_stat(core, &stat);
-        one(out, "images", "gauge", "Images in the store.", (double)stat.images);
-        one(out, "images_bytes", "gauge", "Sizes of the images, what they share counted with each.",
-            (double)stat.bytes);
-        one(out, "image_jobs", "gauge", "Pulls, imports and removals under way.", stat.jobs);
+        metrics_one(out, "images", "gauge", "Images in the store.", (double)stat.images);
+        metrics_one(out, "images_bytes", "gauge",
+                    "Sum of the sizes of the images; shared layers count for each image.",
+                    (double)stat.bytes);
+        metrics_one(out, "image_jobs", "gauge", "Pulls, imports and removals under way.", stat.jobs);
         head(out, "image_pulls_total", "counter", "Pulls that ended.");
         fprintf(out, "cella_image_pulls_total{outcome=\"done\"} %llu\n", (unsigned long long)stat.pulls);
         fprintf(out, "cella_image_pulls_total{outcome=\"failed\"} %llu\n",
@@ -99,8 +103,9 @@ static void pools(FILE *out, const json_t *list, const char *field, const char *
         json_t *pool;
         head(out, name, type, help);
         json_array_foreach ((json_t *)list, i, pool)
-                fprintf(out, "cella_%s{pool=\"%zu\"} %.0f\n", name, i,
-                        json_number_value(json_object_get(pool, field)));
+                if (!json_object_get(pool, "learned")) /* those belong to one key */
+                        fprintf(out, "cella_%s{pool=\"%zu\"} %.0f\n", name, i,
+                                json_number_value(json_object_get(pool, field)));
 }
 
 static void all_pools(FILE *out, const struct core *core, const struct caller *caller)
@@ -133,33 +138,44 @@ static void current(FILE *out, const struct core *core, const struct caller *cal
         list_each (at, &core->executions, other)
                 running += all || caller_sees(caller, list_entry(at, struct execution, link)->key);
         sandboxes(out, core, caller, all);
-        one(out, "executions_running", "gauge", "Executions under way.", running);
-        one(out, "queue_waiting", "gauge", "Requests that wait for room.",
-            all ? core->waiting : queue_waiting_of(core, caller->key));
-        one(out, "uptime_seconds", "gauge", "Since the start.",
-            (double)(clock_us() - core->started_us) / 1e6);
+        metrics_one(out, "executions_running", "gauge", "Executions under way.", running);
+        metrics_one(out, "queue_waiting", "gauge", "Requests that wait for room.",
+                    all ? core->waiting : queue_waiting_of(core, caller->key));
+        metrics_one(out, "uptime_seconds", "gauge", "Since the start.",
+                    (double)(clock_us() - core->started_us) / 1e6);
 }
 
 static void counters(FILE *out, const struct call *call)
 {
         const struct core *core = call->core;
         const struct metrics *m = &core->metrics;
+        const struct keeper_groups groups = workers_groups(core);
         executions(out, m);
         all_pools(out, core, &call->caller);
         violations(out, core);
-        one(out, "refused_capacity_total", "counter", "Requests refused because there was no room.",
-            (double)m->refused_capacity);
-        one(out, "refused_auth_total", "counter", "Requests refused for their key, host or origin.",
-            (double)m->refused_auth);
-        one(out, "sandboxes_made_total", "counter", "Sandboxes made.", (double)m->sandboxes_made);
-        one(out, "sandboxes_failed_total", "counter", "Sandboxes that could not be made.",
-            (double)m->sandboxes_failed);
-        images(out, core);
-        one(out, "audit_waiting", "gauge", "Records not written to the log yet.", audit_waiting(core->audit));
-        one(out, "audit_lost_total", "counter", "Records that the log could not take.",
-            (double)audit_lost(core->audit));
-        one(out, "http_connections", "gauge", "Open connections.", http_server_connections(call->api->http));
-        one(out, "process_resident_memory_bytes", "gauge", "Memory of the server.", resident_bytes());
+        metrics_one(out, "refused_capacity_total", "counter", "Requests refused because there was no room.",
+                    (double)m->refused_capacity);
+        metrics_one(out, "refused_auth_total", "counter", "Requests refused for their key, host or origin.",
+                    (double)m->refused_auth);
+        metrics_one(out, "sandboxes_made_total", "counter", "Sandboxes made.", (double)m->sandboxes_made);
+        metrics_one(out, "sandboxes_failed_total", "counter", "Sandboxes that could not be made.",
+                    (double)m->sandboxes_failed);
+        metrics_one(out, "workers", "gauge", "Processes beside the keeper that make sandboxes.",
+                    workers_count(core));
+        head(out, "cgroups_total", "counter",
+             "Control groups, by what was done; as of the last new sandbox.");
+        fprintf(out,
+                "cella_cgroups_total{event=\"made\"} %u\ncella_cgroups_total{event=\"reused\"} %u\n"
+                "cella_cgroups_total{event=\"removed\"} %u\n",
+                groups.made, groups.reused, groups.removed);
+        metrics_images(out, core);
+        metrics_one(out, "audit_waiting", "gauge", "Records not written to the log yet.",
+                    audit_waiting(core->audit));
+        metrics_one(out, "audit_lost_total", "counter", "Records that the log could not take.",
+                    (double)audit_lost(core->audit));
+        metrics_one(out, "http_connections", "gauge", "Open connections.",
+                    http_server_connections(call->api->http));
+        metrics_one(out, "process_resident_memory_bytes", "gauge", "Memory of the server.", resident_bytes());
         head(out, "http_requests_total", "counter", "Requests, by the first digit of the status.");
         for (int i = 1; i < 6; i++)
                 fprintf(out, "cella_http_requests_total{code=\"%dxx\"} %llu\n", i,

@@ -29,7 +29,7 @@ static json_t *process_to_json(const struct execution *ex)
 }
 
 /* Returns the process in the path; if there is none, answers 404 and returns NULL. */
-static struct execution *find(struct call *call)
+static struct execution *rest_processes_find(struct call *call)
 {
         struct core_sandbox *sb = api_sandbox(call);
         const char *text = http_param(call->request, 1);
@@ -67,7 +67,7 @@ static void on_accepted(struct submission *submission, struct execution *ex)
         ex->task.ignore_for_idle = true;
 }
 
-static void on_refused(struct submission *submission, const struct cella_err *err)
+static void rest_processes_on_refused(struct submission *submission, const struct cella_err *err)
 {
         struct starting *s = list_entry(submission, struct starting, submission);
         struct call *call = s->call;
@@ -75,7 +75,7 @@ static void on_refused(struct submission *submission, const struct cella_err *er
         api_reply_refusal(call, err);
 }
 
-static void on_started(struct execution *ex, int terminal, void *context)
+static void rest_processes_on_started(struct execution *ex, int terminal, void *context)
 {
         struct starting *s = context;
         (void)terminal;
@@ -85,7 +85,7 @@ static void on_started(struct execution *ex, int terminal, void *context)
         execution_release(ex);
 }
 
-static void on_end(struct execution *ex, void *context)
+static void rest_processes_on_end(struct execution *ex, void *context)
 {
         struct starting *s = context;
         struct cella_err err = {0};
@@ -95,7 +95,7 @@ static void on_end(struct execution *ex, void *context)
         execution_release(ex);
 }
 
-static void on_gone(struct http_request *request, void *context)
+static void rest_processes_on_gone(struct http_request *request, void *context)
 {
         struct starting *s = context;
         (void)request;
@@ -105,8 +105,9 @@ static void on_gone(struct http_request *request, void *context)
 
 void rest_process_start(struct call *call, json_t *body)
 {
-        static const struct submission_events events = {on_accepted, on_refused};
-        static const struct execution_events execution_events = {.on_started = on_started, .on_end = on_end};
+        static const struct submission_events events = {on_accepted, rest_processes_on_refused};
+        static const struct execution_events execution_events = {.on_started = rest_processes_on_started,
+                                                                 .on_end = rest_processes_on_end};
         struct cella_err err = {0};
         struct core_sandbox *sb = api_sandbox(call);
         struct starting *s = sb ? calloc(1, sizeof *s) : NULL;
@@ -131,7 +132,7 @@ void rest_process_start(struct call *call, json_t *body)
                 api_reply_refusal(call, &err);
                 return;
         }
-        http_on_gone(call->request, on_gone, s);
+        http_on_gone(call->request, rest_processes_on_gone, s);
         submission_start(&s->submission);
 }
 
@@ -149,7 +150,7 @@ void rest_process_list(struct call *call, json_t *body)
 
 void rest_process_get(struct call *call, json_t *body)
 {
-        struct execution *ex = find(call);
+        struct execution *ex = rest_processes_find(call);
         (void)body;
         if (ex)
                 api_reply(call, 200, process_to_json(ex));
@@ -157,7 +158,7 @@ void rest_process_get(struct call *call, json_t *body)
 
 void rest_process_delete(struct call *call, json_t *body)
 {
-        struct execution *ex = find(call);
+        struct execution *ex = rest_processes_find(call);
         (void)body;
         if (!ex)
                 return;
@@ -169,7 +170,7 @@ void rest_process_delete(struct call *call, json_t *body)
 
 void rest_process_stdin(struct call *call, json_t *body)
 {
-        struct execution *ex = find(call);
+        struct execution *ex = rest_processes_find(call);
         struct cella_err err = {0};
         size_t len;
         (void)body;
@@ -237,7 +238,7 @@ const struct field *signal_fields(void)
 
 void rest_process_signal(struct call *call, json_t *body)
 {
-        struct execution *ex = find(call);
+        struct execution *ex = rest_processes_find(call);
         struct cella_err err = {0};
         int signal = signal_number(json_object_get(body, "signal"));
         json_decref(body);
@@ -338,7 +339,7 @@ static bool catch_up(struct following *f, int i)
         return true;
 }
 
-static void follow(struct follower *follower)
+static void rest_processes_follow(struct follower *follower)
 {
         struct following *f = list_entry(follower, struct following, follower);
         const struct execution *ex = f->execution;
@@ -368,7 +369,7 @@ static void follow_room(struct http_request *request, void *context)
 {
         struct following *f = context;
         (void)request;
-        follow(&f->follower);
+        rest_processes_follow(&f->follower);
 }
 
 static void follow_gone(struct http_request *request, void *context)
@@ -381,7 +382,7 @@ static void follow_gone(struct http_request *request, void *context)
 
 void rest_process_output(struct call *call, json_t *body)
 {
-        struct execution *ex = find(call);
+        struct execution *ex = rest_processes_find(call);
         uint64_t offsets[2];
         (void)body;
         if (!ex || api_number(call, "stdout", 0, INT64_MAX, 0, &offsets[0]) < 0 ||
@@ -400,7 +401,7 @@ void rest_process_output(struct call *call, json_t *body)
         }
         f->call = call;
         f->execution = ex;
-        f->follower.on_more = follow;
+        f->follower.on_more = rest_processes_follow;
         memcpy(f->offsets, offsets, sizeof offsets);
         execution_ref(ex);
         sse_begin(&f->sse, call, ex->request.base64);
@@ -411,5 +412,5 @@ void rest_process_output(struct call *call, json_t *body)
         list_init(&f->follower.link);
         list_add(&ex->followers, &f->follower.link);
         sse_guard(&f->sse, follow_refused);
-        follow(&f->follower);
+        rest_processes_follow(&f->follower);
 }

@@ -7,7 +7,7 @@
 #include "front/rest/rest.h"
 #include "image/store/store.h"
 
-static void add(json_t *list, const char *name, const char *image, const char *program)
+static void rest_runtimes_add(json_t *list, const char *name, const char *image, const char *program)
 {
         json_array_append_new(
                 list, json_pack("{s:s, s:s, s:s?}", "name", name, "image", image, "program", program));
@@ -18,13 +18,13 @@ static void add_host(json_t *list)
         struct runtime_found found[RUNTIMES_FOUND_MAX];
         size_t n = runtime_look(found);
         for (size_t i = 0; i < n; i++)
-                add(list, found[i].name, IMAGE_HOST, found[i].program);
+                rest_runtimes_add(list, found[i].name, IMAGE_HOST, found[i].program);
 }
 
 static void add_image(json_t *list, const struct image *image, const char *name)
 {
         for (size_t i = 0; i < image->n_runtimes; i++)
-                add(list, image->runtimes[i].name, name, image->runtimes[i].value);
+                rest_runtimes_add(list, image->runtimes[i].name, name, image->runtimes[i].value);
 }
 
 static int add_images(json_t *list, const struct core *core, struct cella_err *err)
@@ -38,7 +38,7 @@ static int add_images(json_t *list, const struct core *core, struct cella_err *e
         return r;
 }
 
-static int fill(json_t *list, const struct core *core, const char *name, struct cella_err *err)
+static int rest_runtimes_fill(json_t *list, const struct core *core, const char *name, struct cella_err *err)
 {
         AUTO(image_free) struct image *image = NULL;
         if (!name || !strcmp(name, IMAGE_HOST))
@@ -58,7 +58,7 @@ void rest_runtimes(struct call *call, json_t *body)
         json_t *list = json_array(), *settings = call->core->settings.document;
         struct cella_err err = {0};
         (void)body;
-        if (fill(list, call->core, http_query(call->request, "image"), &err) < 0) {
+        if (rest_runtimes_fill(list, call->core, http_query(call->request, "image"), &err) < 0) {
                 json_decref(list);
                 api_reply_err(call, &err);
                 return;

@@ -56,7 +56,7 @@ typedef int sandbox_maker(struct core *core, const struct caller *caller, const 
                           struct core_sandbox **ret, struct cella_err *err);
 
 /* Creates the sandbox; its image, if any, is available. */
-static void make(struct call *call, const json_t *body, sandbox_maker *maker)
+static void rest_sandboxes_make(struct call *call, const json_t *body, sandbox_maker *maker)
 {
         struct cella_err err = {0};
         struct core_sandbox *sb = NULL;
@@ -95,7 +95,7 @@ static void on_image(struct image_wait *wait, const struct imager_event *end, co
         if (err)
                 api_reply_err(w->call, err);
         else
-                make(w->call, w->body, sandbox_request);
+                rest_sandboxes_make(w->call, w->body, sandbox_request);
         json_decref(w->body);
         free(w);
 }
@@ -126,14 +126,14 @@ void rest_sandbox_create(struct call *call, json_t *body)
         if (r < 0)
                 api_reply_err(call, &err);
         else
-                make(call, body, sandbox_request);
+                rest_sandboxes_make(call, body, sandbox_request);
         json_decref(body);
         free(w);
 }
 
 void rest_pool_acquire(struct call *call, json_t *body)
 {
-        make(call, body, lease_request);
+        rest_sandboxes_make(call, body, lease_request);
         json_decref(body);
 }
 
@@ -233,7 +233,7 @@ json_t *rest_usage_json(const struct keeper_counted *c)
                 "processes", c->known & KEEPER_KNOWS_PROCESSES ? json_integer(c->processes) : json_null());
 }
 
-static void on_counted(void *context, const union keeper_packet *packet, int fd)
+static void rest_sandboxes_on_counted(void *context, const union keeper_packet *packet, int fd)
 {
         struct call *call = context;
         (void)fd;
@@ -253,7 +253,8 @@ void rest_sandbox_get(struct call *call, json_t *body)
         (void)body;
         if (!sb)
                 return;
-        if (sb->handle && sb->counted && sandbox_alive(sb) && sandbox_count(sb, on_counted, call) == 0)
+        if (sb->handle && sb->counted && sandbox_alive(sb) &&
+            sandbox_count(sb, rest_sandboxes_on_counted, call) == 0)
                 http_on_gone(call->request, get_gone, call);
         else
                 api_reply(call, 200, sandbox_to_json(sb));
@@ -289,7 +290,7 @@ static void on_changed(void *context, const struct cella_err *err)
                 api_reply(call, 200, sandbox_to_json(sb));
 }
 
-static void freeze(struct call *call, bool yes)
+static void rest_sandboxes_freeze(struct call *call, bool yes)
 {
         struct core_sandbox *sb = api_sandbox(call);
         if (!sb)
@@ -302,13 +303,13 @@ static void freeze(struct call *call, bool yes)
 void rest_sandbox_pause(struct call *call, json_t *body)
 {
         (void)body;
-        freeze(call, true);
+        rest_sandboxes_freeze(call, true);
 }
 
 void rest_sandbox_resume(struct call *call, json_t *body)
 {
         (void)body;
-        freeze(call, false);
+        rest_sandboxes_freeze(call, false);
 }
 
 const struct field *sandbox_patch_fields(void)

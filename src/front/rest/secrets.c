@@ -65,7 +65,7 @@ void rest_secret_get(struct call *call, json_t *body)
 }
 
 /* Erases the copies of the value in the document and in the body, which are not used any more. */
-static void wipe(struct call *call, json_t *body)
+static void rest_secrets_wipe(struct call *call, json_t *body)
 {
         json_t *value = json_object_get(body, "value");
         size_t len;
@@ -84,12 +84,12 @@ void rest_secret_put(struct call *call, json_t *body)
         struct cella_err err = {0};
         bool made = false;
         if (!can_have(call)) {
-                wipe(call, body);
+                rest_secrets_wipe(call, body);
                 return;
         }
         int r = secret_store_set(call->core->secrets, name, json_string_value(value),
                                  json_string_length(value), &made, &err);
-        wipe(call, body);
+        rest_secrets_wipe(call, body);
         if (r < 0) {
                 api_reply_err(call, &err);
                 return;

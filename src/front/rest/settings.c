@@ -31,7 +31,7 @@ static int etag_of(const json_t *document, char ret[ETAG_SIZE])
         return 0;
 }
 
-static void reply(struct call *call, json_t *document)
+static void rest_settings_reply(struct call *call, json_t *document)
 {
         char etag[ETAG_SIZE];
         if (etag_of(document, etag) == 0)
@@ -43,7 +43,7 @@ static void reply(struct call *call, json_t *document)
 void rest_settings_get(struct call *call, json_t *body)
 {
         (void)body;
-        reply(call, json_incref(call->core->settings.document));
+        rest_settings_reply(call, json_incref(call->core->settings.document));
 }
 
 /* Checks If-Match.  If the settings have changed, answers with an error and returns false. */
@@ -60,7 +60,7 @@ static bool unchanged(struct call *call)
         }
         api_reply(call, 412,
                   json_pack("{s:{s:s, s:s, s:s}}", "error", "kind", "conflict", "message",
-                            "the settings were changed by another client meanwhile", "hint",
+                            "the settings were changed by another client in the meantime", "hint",
                             "read them again, and send the change with their ETag in If-Match"));
         return false;
 }
@@ -102,7 +102,7 @@ static void on_root(void *context, const union keeper_packet *packet, int fd)
 }
 
 /* Nothing is changed: the headers, and with them If-Match, are no longer there. */
-static void on_gone(struct http_request *request, void *context)
+static void rest_settings_on_gone(struct http_request *request, void *context)
 {
         struct change *c = context;
         (void)request;
@@ -126,12 +126,12 @@ static int ask_root(struct change *c, const char *root, struct cella_err *err)
                              : -ENOMEM;
         if (r < 0)
                 return err_set(err, CELLA_INTERNAL, r, "cannot ask the keeper about workspace_root");
-        http_on_gone(c->call->request, on_gone, c);
+        http_on_gone(c->call->request, rest_settings_on_gone, c);
         return 1;
 }
 
 /* Fills in the whole document and checks it.  Returns 1 if change_apply() is called again later. */
-static int check(struct change *c, json_t **ret, struct cella_err *err)
+static int rest_settings_check(struct change *c, json_t **ret, struct cella_err *err)
 {
         const struct call *call = c->call;
         struct settings trial = {0};
@@ -156,7 +156,7 @@ static void change_apply(struct change *c)
         struct cella_err err = {0};
         json_t *document = NULL;
         const bool only_check = api_flag(call, "check");
-        int r = check(c, &document, &err);
+        int r = rest_settings_check(c, &document, &err);
         if (r == 0 && !unchanged(call))
                 goto out;
         if (r == 0 && !only_check)
@@ -166,7 +166,7 @@ static void change_apply(struct change *c)
         if (r < 0)
                 api_reply_err(call, &err);
         else if (r == 0)
-                reply(call, json_incref(only_check ? document : call->core->settings.document));
+                rest_settings_reply(call, json_incref(only_check ? document : call->core->settings.document));
 out:
         json_decref(document);
         if (r != 1)

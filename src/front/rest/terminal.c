@@ -36,15 +36,15 @@ struct terminal {
         size_t typed_len;
 };
 
-static void watch(struct terminal *t);
+static void rest_terminal_watch(struct terminal *t);
 
-static void let_go(struct terminal *t);
+static void rest_terminal_release(struct terminal *t);
 
 static void on_poll_closed(uv_handle_t *handle)
 {
         struct terminal *t = handle->data;
         t->polled = false;
-        let_go(t);
+        rest_terminal_release(t);
 }
 
 static void close_master(struct terminal *t)
@@ -58,7 +58,7 @@ static void close_master(struct terminal *t)
 }
 
 /* Frees it when the WebSocket and the execution have ended. */
-static void let_go(struct terminal *t)
+static void rest_terminal_release(struct terminal *t)
 {
         if (t->ws || !t->ended)
                 return;
@@ -70,7 +70,7 @@ static void let_go(struct terminal *t)
 }
 
 /* The code in the sandbox controls this data: it is passed on as bytes. */
-static bool read_once(struct terminal *t)
+static bool rest_terminal_read_once(struct terminal *t)
 {
         char block[16384];
         ssize_t n = pty_read(t->master, block, sizeof block);
@@ -98,7 +98,7 @@ static void write_typed(struct terminal *t)
         }
 }
 
-static void on_poll(uv_poll_t *poll, int status, int events)
+static void rest_terminal_on_poll(uv_poll_t *poll, int status, int events)
 {
         struct terminal *t = poll->data;
         if (status < 0)
@@ -111,25 +111,25 @@ static void on_poll(uv_poll_t *poll, int status, int events)
                         t->reads = false;
                         break;
                 }
-                if (!read_once(t))
+                if (!rest_terminal_read_once(t))
                         break;
         }
-        watch(t);
+        rest_terminal_watch(t);
 }
 
-static void watch(struct terminal *t)
+static void rest_terminal_watch(struct terminal *t)
 {
         if (t->master < 0)
                 return;
         int events = (t->reads && !t->held ? UV_READABLE : 0) | (t->typed_len > 0 ? UV_WRITABLE : 0);
         if (events)
-                uv_poll_start(&t->poll, events, on_poll);
+                uv_poll_start(&t->poll, events, rest_terminal_on_poll);
         else
                 uv_poll_stop(&t->poll);
 }
 
 /* Handles text frames: size of the window, pause and resume. */
-static void hear(struct terminal *t, const char *data, size_t len)
+static void rest_terminal_receive(struct terminal *t, const char *data, size_t len)
 {
         json_t *message = json_loadb(data, len, JSON_REJECT_DUPLICATES, NULL);
         int columns, rows, hold;
@@ -140,7 +140,7 @@ static void hear(struct terminal *t, const char *data, size_t len)
                 ioctl(t->master, TIOCSWINSZ, &size);
         } else if (message && json_unpack(message, "{s:b}", "hold", &hold) == 0) {
                 t->held = hold;
-                watch(t);
+                rest_terminal_watch(t);
         } else if (t->ws) {
                 http_websocket_close(t->ws, 1007,
                                      "text frames are {\"resize\": [columns, rows]} or {\"hold\": true}");
@@ -166,7 +166,8 @@ bool rest_terminals_guard(struct api *api)
         return !list_empty(&api->terminals);
 }
 
-static void on_message(struct http_websocket *ws, bool text, const char *data, size_t len, void *context)
+static void rest_terminal_on_message(struct http_websocket *ws, bool text, const char *data, size_t len,
+                                     void *context)
 {
         struct terminal *t = context;
         if (!may_stay(t))
@@ -174,7 +175,7 @@ static void on_message(struct http_websocket *ws, bool text, const char *data, s
         if (t->submission.execution->task.sandbox)
                 sandbox_touch(t->submission.execution->task.sandbox);
         if (text) {
-                hear(t, data, len);
+                rest_terminal_receive(t, data, len);
                 return;
         }
         char *typed = t->typed_len + len <= TYPED_MAX ? realloc(t->typed, t->typed_len + len + 1) : NULL;
@@ -186,18 +187,18 @@ static void on_message(struct http_websocket *ws, bool text, const char *data, s
         t->typed = typed;
         t->typed_len += len;
         write_typed(t);
-        watch(t);
+        rest_terminal_watch(t);
 }
 
-static void on_room(struct http_websocket *ws, void *context)
+static void rest_terminal_on_room(struct http_websocket *ws, void *context)
 {
         struct terminal *t = context;
         (void)ws;
         t->reads = true;
-        watch(t);
+        rest_terminal_watch(t);
 }
 
-static void on_closed(struct http_websocket *ws, void *context)
+static void rest_terminal_on_closed(struct http_websocket *ws, void *context)
 {
         struct terminal *t = context;
         (void)ws;
@@ -207,10 +208,11 @@ static void on_closed(struct http_websocket *ws, void *context)
         if (!t->ended)
                 execution_cancel(t->submission.execution);
         else
-                let_go(t);
+                rest_terminal_release(t);
 }
 
-static const struct http_websocket_events ws_events = {on_message, on_room, on_closed};
+static const struct http_websocket_events ws_events = {rest_terminal_on_message, rest_terminal_on_room,
+                                                       rest_terminal_on_closed};
 
 /* A client that offers protocols expects one of them.  It may also offer its key: see front/auth.c. */
 static bool is_offered(const struct http_request *request)
@@ -226,7 +228,7 @@ static bool is_offered(const struct http_request *request)
         return false;
 }
 
-static void on_started(struct execution *ex, int master, void *context)
+static void rest_terminal_on_started(struct execution *ex, int master, void *context)
 {
         struct terminal *t = context;
         struct call *call = t->call;
@@ -251,16 +253,16 @@ static void on_started(struct execution *ex, int master, void *context)
         }
         list_add(&t->api->terminals, &t->link);
         api_guard(t->api);
-        watch(t);
+        rest_terminal_watch(t);
 }
 
-static void on_end(struct execution *ex, void *context)
+static void rest_terminal_on_end(struct execution *ex, void *context)
 {
         struct terminal *t = context;
         struct cella_err err = {0};
         char text[64];
         t->ended = true;
-        for (int i = 0; i < 64 && t->master >= 0 && read_once(t); i++)
+        for (int i = 0; i < 64 && t->master >= 0 && rest_terminal_read_once(t); i++)
                 continue;
         if (t->call) {
                 http_on_gone(t->call->request, NULL, NULL);
@@ -274,10 +276,10 @@ static void on_end(struct execution *ex, void *context)
                 http_websocket_close(t->ws, 1000, "the program has ended");
         }
         execution_release(ex);
-        let_go(t);
+        rest_terminal_release(t);
 }
 
-static void on_gone(struct http_request *request, void *context)
+static void rest_terminal_on_gone(struct http_request *request, void *context)
 {
         struct terminal *t = context;
         (void)request;
@@ -293,7 +295,7 @@ static void on_accepted(struct submission *submission, struct execution *ex)
         ex->no_deadline = true;
 }
 
-static void on_refused(struct submission *submission, const struct cella_err *err)
+static void rest_terminal_on_refused(struct submission *submission, const struct cella_err *err)
 {
         struct terminal *t = list_entry(submission, struct terminal, submission);
         struct call *call = t->call;
@@ -323,8 +325,9 @@ static json_t *make_request(const struct http_request *request)
 
 void rest_terminal(struct call *call, json_t *body)
 {
-        static const struct submission_events events = {on_accepted, on_refused};
-        static const struct execution_events execution_events = {.on_started = on_started, .on_end = on_end};
+        static const struct submission_events events = {on_accepted, rest_terminal_on_refused};
+        static const struct execution_events execution_events = {.on_started = rest_terminal_on_started,
+                                                                 .on_end = rest_terminal_on_end};
         struct core_sandbox *sb = api_sandbox(call);
         struct cella_err err = {0};
         uint64_t columns, rows;
@@ -365,6 +368,6 @@ void rest_terminal(struct call *call, json_t *body)
                 return;
         }
         t->submission.request.scanned = true; /* input that is typed later is not scanned either */
-        http_on_gone(call->request, on_gone, t);
+        http_on_gone(call->request, rest_terminal_on_gone, t);
         submission_start(&t->submission);
 }

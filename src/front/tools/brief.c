@@ -86,7 +86,7 @@ static void brief_lists(const struct cella_result *r, struct brief *b)
 
 /* ---- values ---- */
 
-static const char *text_of(const json_t *o, const char *name)
+static const char *brief_text_of(const json_t *o, const char *name)
 {
         return json_string_value(json_object_get(o, name));
 }
@@ -111,8 +111,8 @@ static bool is_clumsy(const char *mime)
 static bool has_better_form(json_t *const *all, size_t n, size_t i)
 {
         const json_t *number = json_object_get(all[i], "value");
-        for (size_t k = 0; k < n && number && is_clumsy(text_of(all[i], "mime")); k++) {
-                const char *mime = text_of(all[k], "mime");
+        for (size_t k = 0; k < n && number && is_clumsy(brief_text_of(all[i], "mime")); k++) {
+                const char *mime = brief_text_of(all[k], "mime");
                 if (json_equal(json_object_get(all[k], "value"), number) && mime &&
                     (!strcmp(mime, "text/plain") || is_picture(mime)))
                         return true;
@@ -125,8 +125,9 @@ static void take_picture(json_t *value, struct tool_result *ret)
 {
         const json_t *data = json_object_get(value, "data");
         struct tool_image *image = &ret->images[ret->n_images];
-        if (is_picture(text_of(value, "mime")) && ret->n_images < TOOL_IMAGES_MAX && json_is_string(data)) {
-                image->mime = strdup(text_of(value, "mime"));
+        if (is_picture(brief_text_of(value, "mime")) && ret->n_images < TOOL_IMAGES_MAX &&
+            json_is_string(data)) {
+                image->mime = strdup(brief_text_of(value, "mime"));
                 image->data = strdup(json_string_value(data));
                 if (image->mime && image->data) {
                         /* the text is the first content */
@@ -158,7 +159,7 @@ static int shorten_member(json_t *object, const char *name, size_t max)
 static int shorten_value(json_t *value, struct tool_result *ret_images, struct brief *b)
 {
         const size_t len = json_string_length(json_object_get(value, "data"));
-        if (is_image(text_of(value, "mime"))) {
+        if (is_image(brief_text_of(value, "mime"))) {
                 take_picture(value, ret_images);
                 return 0;
         }

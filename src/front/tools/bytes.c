@@ -41,7 +41,7 @@ static void on_data(struct operation *op, const char *data, size_t len, void *co
         b->len += len;
 }
 
-static void feed(struct operation *op, struct bytes *b)
+static void tool_bytes_feed(struct operation *op, struct bytes *b)
 {
         size_t n = operation_feed(op, b->feed, b->feed_len);
         b->feed += n;
@@ -50,12 +50,12 @@ static void feed(struct operation *op, struct bytes *b)
                 operation_feed_end(op);
 }
 
-static void on_room(struct operation *op, void *context)
+static void tool_bytes_on_room(struct operation *op, void *context)
 {
-        feed(op, context);
+        tool_bytes_feed(op, context);
 }
 
-static void on_end(struct operation *op, const struct cella_err *err, void *context)
+static void tool_bytes_on_end(struct operation *op, const struct cella_err *err, void *context)
 {
         struct bytes *b = context;
         (void)op;
@@ -63,10 +63,10 @@ static void on_end(struct operation *op, const struct cella_err *err, void *cont
         bytes_free(b);
 }
 
-static int begin(struct core_sandbox *sb, const struct init_operate *what, const char *path,
-                 const struct bytes *how, struct bytes **ret, struct cella_err *err)
+static int tool_bytes_begin(struct core_sandbox *sb, const struct init_operate *what, const char *path,
+                            const struct bytes *how, struct bytes **ret, struct cella_err *err)
 {
-        static const struct operation_events events = {on_data, on_room, on_end};
+        static const struct operation_events events = {on_data, tool_bytes_on_room, tool_bytes_on_end};
         int r = operation_check_path(path, "path", err);
         if (r < 0)
                 return r;
@@ -86,7 +86,7 @@ int bytes_read(struct core_sandbox *sb, const struct init_operate *what, const c
                bytes_done done, void *context, struct bytes **ret, struct cella_err *err)
 {
         const struct bytes how = {.done = done, .context = context, .max = max};
-        return begin(sb, what, path, &how, ret, err);
+        return tool_bytes_begin(sb, what, path, &how, ret, err);
 }
 
 int bytes_write(struct core_sandbox *sb, const char *path, const char *data, size_t len, bytes_done done,
@@ -95,9 +95,9 @@ int bytes_write(struct core_sandbox *sb, const char *path, const char *data, siz
         const struct init_operate what = {
                 .operation = INIT_WRITE, .flags = INIT_MAKE_PARENTS, .length = len, .mode = 0644};
         const struct bytes how = {.done = done, .context = context, .feed = data, .feed_len = len};
-        int r = begin(sb, &what, path, &how, ret, err);
+        int r = tool_bytes_begin(sb, &what, path, &how, ret, err);
         if (r == 0)
-                feed((*ret)->operation, *ret);
+                tool_bytes_feed((*ret)->operation, *ret);
         return r;
 }
 

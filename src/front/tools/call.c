@@ -63,8 +63,8 @@ void tool_end_json(struct tool_call *call, json_t *document)
         tool_result_done(&result);
 }
 
-static int check(const struct tool *tool, const struct caller *caller, json_t *arguments,
-                 struct cella_err *err)
+static int tools_call_check(const struct tool *tool, const struct caller *caller, json_t *arguments,
+                            struct cella_err *err)
 {
         int r = tool->may ? caller_may(caller, (enum capability)tool->may, err) : 0;
         if (r == 0 && json_is_object(arguments))
@@ -77,7 +77,7 @@ struct tool_call *tool_begin(const struct tool *tool, json_t *arguments, const s
         struct tool_call *call = calloc(1, sizeof *call);
         struct cella_err err = {0};
         struct tool_result refused = {0};
-        if (!call || check(tool, options->caller, arguments, &err) < 0) {
+        if (!call || tools_call_check(tool, options->caller, arguments, &err) < 0) {
                 if (!call)
                         err_set(&err, CELLA_INTERNAL, -ENOMEM, "tool");
                 if (tool->may == MAY_EXEC)

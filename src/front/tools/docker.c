@@ -55,7 +55,7 @@ static const struct field own_fields[] = {
         {.name = "engine",
          .type = FIELD_WORD,
          .words = engine_words,
-         .help = "What makes the sandbox; as the operator set it by default."},
+         .help = "The engine that creates the sandbox. The operator sets the default."},
 };
 
 const struct field *docker_tool_input(void)

@@ -29,7 +29,7 @@ struct transfer {
         char sandbox[ID_SIZE];
 };
 
-static void cancel(struct tool_call *call)
+static void files_tool_cancel(struct tool_call *call)
 {
         struct transfer *t = call->data;
         bytes_cancel(t->bytes);
@@ -52,7 +52,7 @@ static struct transfer *transfer_new(struct tool_call *call, bool make, struct c
         t->call = call;
         memcpy(t->sandbox, (*ret_sandbox)->id, sizeof t->sandbox);
         call->data = t;
-        call->cancel = cancel;
+        call->cancel = files_tool_cancel;
         return t;
 }
 
@@ -103,7 +103,7 @@ const struct field *read_tool_output(void)
         return fields;
 }
 
-static json_int_t number(const struct tool_call *call, const char *name, json_int_t standard)
+static json_int_t files_tool_number(const struct tool_call *call, const char *name, json_int_t standard)
 {
         const json_t *value = json_object_get(call->arguments, name);
         return value ? json_integer_value(value) : standard;
@@ -157,7 +157,7 @@ static void on_read(void *context, struct bytes *b, const struct cella_err *err)
         memcpy(&st, b->data, sizeof st);
         const char *data = b->data + sizeof st;
         size_t len = b->len - sizeof st;
-        uint64_t offset = (uint64_t)number(call, "offset", 0);
+        uint64_t offset = (uint64_t)files_tool_number(call, "offset", 0);
         bool more = offset + len < st.bytes;
         const char *mime = offset == 0 && !more ? bytes_image(data, len) : NULL;
         size_t text = more ? whole_characters(data, len) : bytes_are_text(data, len) ? len : 0;
@@ -183,9 +183,9 @@ static void on_read(void *context, struct bytes *b, const struct cella_err *err)
 
 void read_tool_begin(struct tool_call *call)
 {
-        const json_int_t max = number(call, "max_bytes", READ_STANDARD);
+        const json_int_t max = files_tool_number(call, "max_bytes", READ_STANDARD);
         const struct init_operate what = {.operation = INIT_READ,
-                                          .offset = (uint64_t)number(call, "offset", 0),
+                                          .offset = (uint64_t)files_tool_number(call, "offset", 0),
                                           .length = (uint64_t)max};
         struct cella_err err = {0};
         struct core_sandbox *sb = NULL;

@@ -10,7 +10,7 @@
 
 /* ---- the list of tools ---- */
 
-static json_t *describe(const struct tool *tool)
+static json_t *tools_http_describe(const struct tool *tool)
 {
         return json_pack("{s:s, s:s, s:s, s:o, s:o, s:f}", "name", tool->name, "title", tool->title,
                          "description", tool->description, "input_schema", tool_input_schema(tool),
@@ -41,7 +41,8 @@ void tools_http_list(struct call *call, json_t *body)
         }
         json_t *list = json_array();
         for (size_t i = 0; i < tools_len; i++)
-                json_array_append_new(list, functions ? describe_function(&tools[i]) : describe(&tools[i]));
+                json_array_append_new(list, functions ? describe_function(&tools[i])
+                                                      : tools_http_describe(&tools[i]));
         api_reply(call, 200, json_pack("{s:o}", "tools", list));
 }
 
@@ -52,7 +53,7 @@ struct calling {
         struct tool_call *tool;
 };
 
-static void on_end(void *context, const struct tool_result *result)
+static void tools_http_on_end(void *context, const struct tool_result *result)
 {
         struct calling *c = context;
         struct call *call = c->call;
@@ -74,7 +75,7 @@ static void on_end(void *context, const struct tool_result *result)
         free(c);
 }
 
-static void on_gone(struct http_request *request, void *context)
+static void tools_http_on_gone(struct http_request *request, void *context)
 {
         struct calling *c = context;
         (void)request;
@@ -93,7 +94,7 @@ static int read_arguments(const struct call *call, const struct tool *tool, json
 
 void tools_http_call(struct call *call, json_t *body)
 {
-        static const struct tool_events events = {.on_end = on_end};
+        static const struct tool_events events = {.on_end = tools_http_on_end};
         const char *name = http_param(call->request, 0);
         const struct tool *tool = tool_find(name);
         struct cella_err err = {0};
@@ -113,7 +114,7 @@ void tools_http_call(struct call *call, json_t *body)
         c->call = call;
         const struct tool_options options = {
                 .core = call->core, .caller = &call->caller, .events = &events, .context = c};
-        http_on_gone(call->request, on_gone, c);
+        http_on_gone(call->request, tools_http_on_gone, c);
         struct tool_call *begun = tool_begin(tool, arguments, &options);
         if (begun)
                 c->tool = begun;

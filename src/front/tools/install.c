@@ -44,7 +44,7 @@ struct install {
 };
 
 static void install_packages(struct install *i);
-static void unpack(struct install *i);
+static void tool_install_unpack(struct install *i);
 
 static json_t *packages_of(const struct install *i)
 {
@@ -61,7 +61,7 @@ static void install_free(struct install *i)
         free(i);
 }
 
-static void finish(struct install *i, const struct cella_err *err)
+static void tool_install_finish(struct install *i, const struct cella_err *err)
 {
         void (*done)(void *, const struct cella_err *) = i->done;
         void *who = i->who;
@@ -120,7 +120,7 @@ static void install_packages(struct install *i)
         struct cella_err err = {0};
         i->step = INSTALL;
         if (run_in_session(i, i->unpacked ? "unpacked" : "install", &err) < 0)
-                finish(i, &err);
+                tool_install_finish(i, &err);
 }
 
 /* ---- the fresh sandbox ---- */
@@ -150,7 +150,7 @@ static void on_pack_end(struct operation *op, const struct cella_err *err, void 
         }
         package_cache_add(i->call->core, i->set, i->fd, i->bytes);
         i->fd = package_cache_find(i->call->core, i->set);
-        unpack(i);
+        tool_install_unpack(i);
 }
 
 static void pack(struct install *i)
@@ -201,7 +201,7 @@ static int make_fresh(struct install *i, const struct core_sandbox *session, con
 
 /* ---- the archive ---- */
 
-static void feed(struct install *i)
+static void tool_install_feed(struct install *i)
 {
         char block[65536];
         for (;;) {
@@ -217,10 +217,10 @@ static void feed(struct install *i)
         }
 }
 
-static void on_room(struct operation *op, void *context)
+static void tool_install_on_room(struct operation *op, void *context)
 {
         (void)op;
-        feed(context);
+        tool_install_feed(context);
 }
 
 static void on_unpack_end(struct operation *op, const struct cella_err *err, void *context)
@@ -232,9 +232,10 @@ static void on_unpack_end(struct operation *op, const struct cella_err *err, voi
         install_packages(i);
 }
 
-static void unpack(struct install *i)
+static void tool_install_unpack(struct install *i)
 {
-        static const struct operation_events events = {.on_room = on_room, .on_end = on_unpack_end};
+        static const struct operation_events events = {.on_room = tool_install_on_room,
+                                                       .on_end = on_unpack_end};
         static const struct init_operate what = {
                 .operation = INIT_UNTAR, .length = ~UINT64_C(0), .mode = 0755};
         struct cella_err err = {0};
@@ -245,7 +246,7 @@ static void unpack(struct install *i)
             operation_new(context->home, &what, WHEELS_UNPACKED, NULL, &events, i, &i->operation, &err) < 0)
                 install_packages(i);
         else
-                feed(i);
+                tool_install_feed(i);
 }
 
 /* ---- the cache ---- */
@@ -291,7 +292,7 @@ static void find_archive(struct install *i)
         }
         i->fd = package_cache_find(call->core, i->set);
         if (i->fd >= 0) {
-                unpack(i);
+                tool_install_unpack(i);
                 return;
         }
         i->step = FETCH;
@@ -307,7 +308,7 @@ static void on_checked(struct install *i, const struct cella_result *r)
 {
         const char *said = r->output[CELLA_STDOUT] ? r->output[CELLA_STDOUT] : "";
         if (r->output_len[CELLA_STDOUT] == 0)
-                finish(i, NULL);
+                tool_install_finish(i, NULL);
         else if (!strncmp(said, "missing", 7))
                 find_archive(i);
         else
@@ -327,11 +328,11 @@ static void on_run_end(struct context_run *run, void *caller)
                 go_without_cache(i);
         } else if (!good) {
                 packages_explain(r, &err);
-                finish(i, &err);
+                tool_install_finish(i, &err);
         } else if (i->step == CHECK) {
                 on_checked(i, r);
         } else {
-                finish(i, NULL);
+                tool_install_finish(i, NULL);
         }
 }
 

@@ -1,6 +1,6 @@
 /* front/tools/python.c -- execute_python: runs code in a context, so that values and figures are returned.
  *
- * scan -> (image) -> sandbox -> (files) -> context -> (packages) -> run -> result
+ * admission -> (image) -> sandbox -> (files) -> context -> (packages) -> run -> result
  *
  * The context has a name and is kept, or it is created for this call.  The same applies to the sandbox: it
  * belongs to a session, or it is created for this call.  Objects created for this call are removed after the
@@ -11,10 +11,10 @@
 
 #include "base/auto.h"
 #include "base/err.h"
+#include "base/runtime.h"
 #include "core/context/context.h"
 #include "core/image/images.h"
-#include "core/request/scan_job.h"
-#include "engine/runtime.h"
+#include "core/request/admission.h"
 #include "front/tools/internal.h"
 #include "front/tools/tick.h"
 
@@ -116,7 +116,7 @@ struct python {
         bool packages_are_there;
         bool written; /* files, since the last tick */
         struct context_run *run;
-        struct scan_job *scan;    /* a worker thread scans the code first */
+        struct admission admission;
         struct image_wait *image; /* the image of the runtime is being pulled */
         struct exec_request
                 code; /* the decisions about it, its runtime and image; borrows from the arguments */
@@ -125,7 +125,7 @@ struct python {
 static void go_on(struct python *p);
 
 /* Removes the objects that were created for this call. */
-static void leave(struct python *p)
+static void python_tool_leave(struct python *p)
 {
         if (p->own_sandbox && p->sandbox_id[0])
                 target_leave(p->call->core, p->sandbox_id, "");
@@ -136,17 +136,17 @@ static void leave(struct python *p)
         free(p);
 }
 
-static void fail(struct python *p, const struct cella_err *err)
+static void python_tool_fail(struct python *p, const struct cella_err *err)
 {
         struct tool_call *call = p->call;
-        leave(p);
+        python_tool_leave(p);
         tool_fail(call, err);
 }
 
-static void cancel(struct tool_call *call)
+static void python_tool_cancel(struct tool_call *call)
 {
         struct python *p = call->data;
-        scan_job_cancel(p->scan);
+        admission_cancel(&p->admission);
         tick_cancel(p->tick);
         if (p->image)
                 image_wait_cancel(p->image);
@@ -160,7 +160,7 @@ static void cancel(struct tool_call *call)
                 context_run_release(p->run);
                 context_run_cancel(p->run);
         }
-        leave(p);
+        python_tool_leave(p);
 }
 
 /* ---- the sandbox ---- */
@@ -232,7 +232,7 @@ static void on_written(void *context, struct bytes *bytes, const struct cella_er
         free(p->content);
         p->content = NULL;
         if (err) {
-                fail(p, err);
+                python_tool_fail(p, err);
                 return;
         }
         p->file = json_object_iter_next(json_object_get(p->call->arguments, "files"), p->file);
@@ -241,7 +241,7 @@ static void on_written(void *context, struct bytes *bytes, const struct cella_er
 }
 
 /* Files that were written before the code starts must not look as if the code had changed them. */
-static void on_tick(void *context)
+static void python_tool_on_tick(void *context)
 {
         struct python *p = context;
         struct cella_err err = {0};
@@ -256,7 +256,7 @@ static void on_tick(void *context)
                 go_on(p);
         } else {
                 err_say(&err, CELLA_NOT_FOUND, -ENOENT, "the sandbox %s was removed", p->sandbox_id);
-                fail(p, &err);
+                python_tool_fail(p, &err);
         }
 }
 
@@ -272,13 +272,13 @@ static int write_file(struct python *p, struct cella_err *err)
 
 /* ---- the context ---- */
 
-static void on_ready(struct context *c, const struct cella_err *err, void *waiter)
+static void python_tool_on_ready(struct context *c, const struct cella_err *err, void *waiter)
 {
         struct python *p = waiter;
         (void)c;
         p->starting = false;
         if (err)
-                fail(p, err);
+                python_tool_fail(p, err);
         else
                 go_on(p);
 }
@@ -319,15 +319,15 @@ static int start_context(struct python *p, struct cella_err *err)
                 return 0;
         }
         p->starting = true;
-        if ((r = context_start(p->context, on_ready, p, err)) < 0)
+        if ((r = context_start(p->context, python_tool_on_ready, p, err)) < 0)
                 p->starting = false;
         return r;
 }
 
 /* ---- the run ---- */
 
-static void on_output(struct context_run *run, enum cella_stream stream, const char *data, size_t len,
-                      void *caller)
+static void python_tool_on_output(struct context_run *run, enum cella_stream stream, const char *data,
+                                  size_t len, void *caller)
 {
         const struct tool_options *o = &((struct python *)caller)->call->options;
         (void)run;
@@ -335,7 +335,7 @@ static void on_output(struct context_run *run, enum cella_stream stream, const c
                 o->events->on_output(o->context, stream, data, len);
 }
 
-static void on_violation(struct context_run *run, const struct violation *violation, void *caller)
+static void python_tool_on_violation(struct context_run *run, const struct violation *violation, void *caller)
 {
         const struct tool_options *o = &((struct python *)caller)->call->options;
         (void)run;
@@ -343,24 +343,24 @@ static void on_violation(struct context_run *run, const struct violation *violat
                 o->events->on_violation(o->context, violation);
 }
 
-static void finish(struct python *p, const struct context_run *run)
+static void python_tool_finish(struct python *p, const struct context_run *run)
 {
         struct tool_call *call = p->call;
         struct tool_result result = {0};
         struct result_run extra = context_run_extra(run);
-        if (p->own_context) /* leave() removes it */
+        if (p->own_context) /* python_tool_leave() removes it */
                 extra.context = NULL;
         result_make(call, &run->result, &run->request, run->walls, run->missing, &extra, &result);
-        leave(p);
+        python_tool_leave(p);
         tool_end(call, &result);
         tool_result_done(&result);
 }
 
-static void on_end(struct context_run *run, void *caller)
+static void python_tool_on_end(struct context_run *run, void *caller)
 {
         struct python *p = caller;
         p->run = NULL;
-        finish(p, run);
+        python_tool_finish(p, run);
 }
 
 static void on_installed(void *who, const struct cella_err *err)
@@ -373,14 +373,15 @@ static void on_installed(void *who, const struct cella_err *err)
         if (!err && !p->context)
                 err_say(&gone, CELLA_NOT_FOUND, -ENOENT, "the context %s was removed", p->context_id);
         if (err || gone.kind)
-                fail(p, err ? err : &gone);
+                python_tool_fail(p, err ? err : &gone);
         else
                 go_on(p);
 }
 
 static int start_run(struct python *p, struct cella_err *err)
 {
-        static const struct context_run_events events = {on_output, NULL, on_violation, on_end};
+        static const struct context_run_events events = {python_tool_on_output, NULL,
+                                                         python_tool_on_violation, python_tool_on_end};
         const struct tool_call *call = p->call;
         json_t *code = json_incref(json_object_get(call->arguments, "code"));
         struct exec_request request;
@@ -412,7 +413,7 @@ static void go_on(struct python *p)
         if (p->file)
                 r = write_file(p, &err);
         else if (p->written)
-                r = tick_wait(p->call->core->loop, on_tick, p, &p->tick, &err);
+                r = tick_wait(p->call->core->loop, python_tool_on_tick, p, &p->tick, &err);
         else if (!p->context_id[0])
                 r = start_context(p, &err);
         else if (!p->packages_are_there &&
@@ -421,10 +422,10 @@ static void go_on(struct python *p)
         else
                 r = start_run(p, &err);
         if (r < 0)
-                fail(p, &err);
+                python_tool_fail(p, &err);
 }
 
-/* ---- the scan and the image, which come before everything ---- */
+/* ---- admission and the image, which come before everything ---- */
 
 static struct exec_request code_request(const struct tool_call *call)
 {
@@ -465,7 +466,7 @@ static void take_sandbox(struct python *p, bool pulled, struct cella_err *err)
         if (r == 0)
                 return;
         if (r < 0 || find_sandbox(p, err) < 0) {
-                fail(p, err);
+                python_tool_fail(p, err);
                 return;
         }
         memcpy(p->sandbox_id, p->sandbox->id, sizeof p->sandbox_id);
@@ -481,42 +482,35 @@ static void on_image(struct image_wait *wait, const struct imager_event *end, co
         (void)wait, (void)end;
         p->image = NULL;
         if (err)
-                fail(p, err);
+                python_tool_fail(p, err);
         else
                 take_sandbox(p, true, &problem);
 }
 
 /* r: negative if the code was refused. */
-static void admitted(struct python *p, int r, struct cella_err *err)
+static void on_admission(void *context, int r, struct cella_err *err)
 {
+        struct python *p = context;
         if (r < 0)
-                fail(p, err);
+                python_tool_fail(p, err);
         else
                 take_sandbox(p, false, err);
 }
 
-static void on_scanned(void *context, int r, struct cella_err *err)
+/* The code is scanned as what will run it: a context that is named by its id may have another language. */
+static int take_runtime(struct python *p, struct cella_err *err)
 {
-        struct python *p = context;
-        p->scan = NULL;
-        if (r == 0 && !names_context(p->call))
-                r = exec_request_choose(p->call->core, &p->call->caller, &p->code, err);
-        admitted(p, r, err);
-}
-
-/* Decides whether the code may run, and whether on the host.  Returns 0, -errno, or 1 if on_scanned()
- * follows. */
-static int admit(struct python *p, struct cella_err *err)
-{
-        struct core *core = p->call->core;
-        int r = exec_request_runtime(core, &p->code, true, err);
-        if (r == 0 && !names_context(p->call))
-                r = exec_request_choose(core, &p->call->caller, &p->code, err);
-        if (r < 0)
-                return r;
-        r = r > 0 ? scan_job_decide(core, &p->code, on_scanned, p, &p->scan, err)
-                  : exec_request_scan_first(core, &p->code, on_scanned, p, &p->scan, err);
-        return r < 0 ? r : r == 0;
+        if (!names_context(p->call) || tool_text(p->call, "runtime"))
+                return 0;
+        int r = find_context_by_id(p, tool_text(p->call, "context"), err);
+        char *runtime = r < 0 ? NULL : strdup(p->context->runtime);
+        if (r == 0 && (r = exec_request_own(&p->code, runtime)) < 0)
+                err_set(err, CELLA_INTERNAL, r, "execute_python");
+        if (r == 0)
+                p->code.runtime = runtime;
+        p->context = NULL; /* it may be gone after the scan */
+        p->sandbox = NULL;
+        return r;
 }
 
 void python_tool_begin(struct tool_call *call)
@@ -530,9 +524,17 @@ void python_tool_begin(struct tool_call *call)
         }
         p->call = call;
         call->data = p;
-        call->cancel = cancel;
+        call->cancel = python_tool_cancel;
         p->code = code_request(call);
-        int r = admit(p, &err);
-        if (r <= 0)
-                admitted(p, r, &err);
+        p->admission = (struct admission){.core = call->core,
+                                          .caller = &call->caller,
+                                          .request = &p->code,
+                                          .target = names_context(call) ? ADMIT_TO_SANDBOX : ADMIT_TO_ANY,
+                                          .decided = on_admission,
+                                          .context = p};
+        int r = take_runtime(p, &err);
+        if (r == 0)
+                r = admission_begin(&p->admission, &err);
+        if (r != 0)
+                on_admission(p, r, &err);
 }

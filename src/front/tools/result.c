@@ -45,10 +45,12 @@ const struct field *result_fields(void)
                                                  {"detail", FIELD_STRING, FIELD_REQUIRED},
                                                  {0}};
         static const struct field word = {.name = "", .type = FIELD_STRING};
-        static const struct field isolation[] = {{"engine", FIELD_STRING, FIELD_REQUIRED},
-                                                 {"layers", FIELD_ARRAY, FIELD_REQUIRED, .item = &word},
-                                                 {"missing", FIELD_ARRAY, FIELD_REQUIRED, .item = &word},
-                                                 {0}};
+        static const struct field isolation[] = {
+                {"engine", FIELD_STRING, FIELD_REQUIRED},
+                {"layers", FIELD_ARRAY, FIELD_REQUIRED, .item = &word},
+                {"missing", FIELD_ARRAY, FIELD_REQUIRED, .item = &word},
+                {"users", FIELD_INTEGER, 0, .help = "65536, if root can use other users."},
+                {0}};
         static const struct field value_item = {.name = "", .type = FIELD_OBJECT, .fields = value},
                                   file_item = {.name = "", .type = FIELD_OBJECT, .fields = file},
                                   violation_item = {.name = "", .type = FIELD_OBJECT, .fields = violation};
@@ -74,10 +76,10 @@ const struct field *result_fields(void)
                 {"error", FIELD_OBJECT, FIELD_NULLABLE, .fields = error, .help = "The exception, if any."},
                 {"files", FIELD_ARRAY, FIELD_REQUIRED, .item = &file_item},
                 {"violations", FIELD_ARRAY, FIELD_REQUIRED, .item = &violation_item,
-                 .help = "What the sandbox refused."},
+                 .help = "Operations that the sandbox refused."},
                 {"isolation", FIELD_OBJECT, FIELD_REQUIRED, .fields = isolation},
                 {"hint", FIELD_STRING, FIELD_REQUIRED | FIELD_NULLABLE,
-                 .help = "What would help, if it failed: what raises a limit, or provides a module."},
+                 .help = "If the code failed: how to raise the limit, or how to get a missing module."},
                 {"cost", FIELD_NUMBER, FIELD_REQUIRED},
                 {0}};
         return fields;
@@ -126,8 +128,8 @@ static void show_violations(struct json *j, const struct cella_result *r)
                 result_write_violations(j, "refused", r, 20);
 }
 
-static void show(struct json *j, const struct cella_result *r, const struct exec_request *request,
-                 const struct result_run *run)
+static void tools_result_show(struct json *j, const struct cella_result *r,
+                              const struct exec_request *request, const struct result_run *run)
 {
         json_put_open(j, NULL, '{');
         json_put_string(j, "status", cella_status_name(r->status));
@@ -163,7 +165,7 @@ static int result_texts(const struct cella_result *r, const struct exec_request 
         }
         j = (struct json){.out = json_text_open(&text, expected)};
         if (j.out) {
-                show(&j, r, request, about->run);
+                tools_result_show(&j, r, request, about->run);
                 fclose(j.out);
                 ret->text = text.data;
                 ret->text_len = text.len;

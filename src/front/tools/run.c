@@ -67,7 +67,7 @@ const struct field *run_network_field(void)
 {
         static struct field field = {.name = "network",
                                      .type = FIELD_OBJECT,
-                                     .help = "What it may reach, at most what the operator allows: "
+                                     .help = "The network access, at most what the operator allows: "
                                              "{\"tier\": \"standard\", \"allowed_domains\": "
                                              "[\"pypi.org\"]}."};
         field.fields = network_request_fields();
@@ -88,7 +88,7 @@ const struct field *exec_tool_input(void)
                                          .type = FIELD_WORD,
                                          .flags = FIELD_REQUIRED,
                                          .words = exec_runtimes,
-                                         .help = "What runs the code."},
+                                         .help = "The language of the code."},
                                         {.name = "code",
                                          .type = FIELD_STRING,
                                          .flags = FIELD_REQUIRED,
@@ -171,15 +171,15 @@ struct running {
         bool bare; /* sandbox.exec: three fields, and a timeout is an error */
 };
 
-static void on_output(struct execution *ex, enum cella_stream stream, const char *data, size_t len,
-                      void *context)
+static void run_tool_on_output(struct execution *ex, enum cella_stream stream, const char *data, size_t len,
+                               void *context)
 {
         const struct tool_options *o = &((struct running *)context)->call->options;
         (void)ex;
         o->events->on_output(o->context, stream, data, len);
 }
 
-static void on_violation(struct execution *ex, const struct violation *violation, void *context)
+static void run_tool_on_violation(struct execution *ex, const struct violation *violation, void *context)
 {
         const struct tool_options *o = &((struct running *)context)->call->options;
         (void)ex;
@@ -229,7 +229,7 @@ static void fill_bare(const struct tool_call *call, const struct cella_result *r
         }
 }
 
-static void on_end(struct execution *ex, void *context)
+static void run_tool_on_end(struct execution *ex, void *context)
 {
         struct running *run = context;
         struct tool_result result = {.err = ex->failure};
@@ -244,7 +244,7 @@ static void on_end(struct execution *ex, void *context)
         free(run);
 }
 
-static void on_refused(struct submission *submission, const struct cella_err *err)
+static void run_tool_on_refused(struct submission *submission, const struct cella_err *err)
 {
         struct running *run = list_entry(submission, struct running, submission);
         struct tool_call *call = run->call;
@@ -253,7 +253,7 @@ static void on_refused(struct submission *submission, const struct cella_err *er
         tool_fail(call, err);
 }
 
-static void cancel(struct tool_call *call)
+static void run_tool_cancel(struct tool_call *call)
 {
         struct running *run = call->data;
         submission_cancel(&run->submission);
@@ -261,11 +261,13 @@ static void cancel(struct tool_call *call)
 }
 
 /* Takes ownership of the document, which is one for POST /v1/exec. */
-static void run(struct tool_call *call, json_t *document, bool bare)
+static void run_tool_start(struct tool_call *call, json_t *document, bool bare)
 {
-        static const struct submission_events events = {.on_refused = on_refused};
-        static const struct execution_events quiet = {.on_violation = on_violation, .on_end = on_end};
-        static const struct execution_events loud = {NULL, on_output, on_violation, on_end};
+        static const struct submission_events events = {.on_refused = run_tool_on_refused};
+        static const struct execution_events quiet = {.on_violation = run_tool_on_violation,
+                                                      .on_end = run_tool_on_end};
+        static const struct execution_events loud = {NULL, run_tool_on_output, run_tool_on_violation,
+                                                     run_tool_on_end};
         struct running *run = calloc(1, sizeof *run);
         struct cella_err err = {0};
         if (!run) {
@@ -284,7 +286,7 @@ static void run(struct tool_call *call, json_t *document, bool bare)
                                  .execution_events = call->options.events->on_output ? &loud : &quiet,
                                  .context = run};
         if (submission_read(s, document, &err) < 0) {
-                on_refused(s, &err);
+                run_tool_on_refused(s, &err);
                 return;
         }
         /* The sandbox of a session keeps its limits for later calls. */
@@ -292,13 +294,13 @@ static void run(struct tool_call *call, json_t *document, bool bare)
         s->request.list_files = s->request.rich = !bare;
         s->request.isolated = bare; /* its callers rely on the isolation, not on the settings */
         call->data = run;
-        call->cancel = cancel;
+        call->cancel = run_tool_cancel;
         submission_start(s);
 }
 
 /* ---- shared by the tools that run a command ---- */
 
-static void set(json_t *document, const char *name, json_t *value)
+static void run_tool_set(json_t *document, const char *name, json_t *value)
 {
         if (value)
                 json_object_set(document, name, value);
@@ -311,7 +313,7 @@ json_t *run_limits(const struct tool_call *call)
         if (memory)
                 json_object_set_new(limits, "memory_bytes",
                                     json_integer(json_integer_value(memory) * INT64_C(1048576)));
-        set(limits, "cpus", json_object_get(call->arguments, "cpus"));
+        run_tool_set(limits, "cpus", json_object_get(call->arguments, "cpus"));
         return limits;
 }
 
@@ -322,14 +324,14 @@ json_t *run_document(const struct tool_call *call)
         json_t *document = json_object(), *limits = run_limits(call);
         const json_t *timeout = json_object_get(call->arguments, "timeout_ms");
         for (size_t i = 0; i < ARRAY_LEN(same); i++)
-                set(document, same[i], json_object_get(call->arguments, same[i]));
+                run_tool_set(document, same[i], json_object_get(call->arguments, same[i]));
         if (timeout) {
                 json_int_t ms = json_integer_value(timeout);
                 json_object_set_new(document, "timeout_ms",
                                     json_integer(ms < TIMEOUT_MAX_MS ? ms : TIMEOUT_MAX_MS));
         }
         if (json_object_size(limits) > 0)
-                set(document, "limits", limits);
+                run_tool_set(document, "limits", limits);
         json_decref(limits);
         return document;
 }
@@ -347,14 +349,14 @@ void run_begin(struct tool_call *call, json_t *document, bool bare)
                 tool_fail(call, &err);
                 return;
         }
-        run(call, document, bare);
+        run_tool_start(call, document, bare);
 }
 
 void exec_tool_begin(struct tool_call *call)
 {
         json_t *document = run_document(call);
-        set(document, "runtime", json_object_get(call->arguments, "runtime"));
-        set(document, "code", json_object_get(call->arguments, "code"));
+        run_tool_set(document, "runtime", json_object_get(call->arguments, "runtime"));
+        run_tool_set(document, "code", json_object_get(call->arguments, "code"));
         /* Always a fresh sandbox with an empty workspace, whatever the settings are. */
         json_object_set_new(document, "scope", json_string(scope_words[SCOPE_EXECUTION]));
         json_object_set_new(document, "workspace", json_string(workspace_words[WORKSPACE_NONE]));
@@ -368,6 +370,6 @@ void shell_tool_begin(struct tool_call *call)
         json_t *document = run_document(call);
         const char *shell = tool_text(call, "shell");
         json_object_set_new(document, "runtime", json_string(shell ? shell : shells[0]));
-        set(document, "code", json_object_get(call->arguments, "command"));
+        run_tool_set(document, "code", json_object_get(call->arguments, "command"));
         run_begin(call, document, false);
 }

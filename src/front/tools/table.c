@@ -40,12 +40,10 @@ const struct tool tools[] = {
          MAY_EXEC, 0, shell_tool_input, result_fields, shell_tool_begin},
         {"execute_docker", "Run a command in an image",
          "Runs a command in a sandbox made from a container image ('python:3.12-slim'), which is pulled "
-         "first "
-         "if it is not there and the operator allows that; a pull takes its time. All of the image may be "
-         "written to, and nothing of it is kept afterwards, unless you give a 'session'. 'files' are written "
-         "to "
-         "/workspace first. The image 'host' is a read-only view of this machine and always there. " NOT_THERE
-         "A non-zero exit_code is a normal result.",
+         "first if it is missing and the operator allows that; a pull takes time. The code may change all "
+         "files of the image. Changes are lost afterwards, unless you give a 'session'. 'files' are written "
+         "to /workspace first. The image 'host' is a read-only view of this machine and always "
+         "available. " NOT_THERE "A non-zero exit_code is a normal result.",
          MAY_EXEC, 0, docker_tool_input, result_fields, docker_tool_begin},
         {"read_file", "Read a file of a sandbox",
          "Reads a file from a session's sandbox: text as it is, pictures as images, other bytes as base64. "

@@ -68,7 +68,7 @@ struct leaving {
         char sandbox[ID_SIZE], context[ID_SIZE];
 };
 
-static void on_closed(uv_handle_t *handle)
+static void tools_target_on_closed(uv_handle_t *handle)
 {
         free(handle->data);
 }
@@ -83,7 +83,7 @@ struct core_sandbox *target_again(const struct core *core, const char *id)
         return NULL;
 }
 
-static void leave(uv_timer_t *timer)
+static void tools_target_leave(uv_timer_t *timer)
 {
         struct leaving *l = timer->data;
         struct core_sandbox *sb = target_again(l->core, l->sandbox);
@@ -92,7 +92,7 @@ static void leave(uv_timer_t *timer)
                 context_remove(c);
         else if (sb && !l->context[0])
                 sandbox_remove(sb);
-        uv_close((uv_handle_t *)timer, on_closed);
+        uv_close((uv_handle_t *)timer, tools_target_on_closed);
 }
 
 void target_leave(struct core *core, const char *sandbox, const char *context)
@@ -105,5 +105,5 @@ void target_leave(struct core *core, const char *sandbox, const char *context)
         snprintf(l->context, sizeof l->context, "%s", context);
         uv_timer_init(core->loop, &l->timer);
         l->timer.data = l;
-        uv_timer_start(&l->timer, leave, 0, 0);
+        uv_timer_start(&l->timer, tools_target_leave, 0, 0);
 }

@@ -15,7 +15,7 @@ struct tick {
         void *context;
 };
 
-static void on_closed(uv_handle_t *handle)
+static void tick_on_closed(uv_handle_t *handle)
 {
         free(handle->data);
 }
@@ -58,5 +58,5 @@ int tick_wait(uv_loop_t *loop, void (*done)(void *context), void *context, struc
 void tick_cancel(struct tick *t)
 {
         if (t)
-                uv_close((uv_handle_t *)&t->timer, on_closed);
+                uv_close((uv_handle_t *)&t->timer, tick_on_closed);
 }

@@ -19,7 +19,7 @@ static const char policy[] =
         "frame-ancestors 'none'; require-trusted-types-for 'script'; "
         "trusted-types cella-inert";
 
-static const struct web_asset *find(const char *name)
+static const struct web_asset *web_find(const char *name)
 {
         for (size_t i = 0; i < web_assets_len; i++)
                 if (!strcmp(web_assets[i].name, name))
@@ -62,7 +62,7 @@ static void put_headers(struct http_request *request, const struct web_asset *as
         http_add_header(request, "Vary", "Accept-Encoding");
 }
 
-static void serve(struct call *call, const struct web_asset *asset)
+static void web_answer(struct call *call, const struct web_asset *asset)
 {
         const char *known = http_header(call->request, "If-None-Match");
         put_headers(call->request, asset);
@@ -79,17 +79,17 @@ static void serve(struct call *call, const struct web_asset *asset)
 void web_index(struct call *call, json_t *body)
 {
         (void)body;
-        serve(call, find("index.html"));
+        web_answer(call, web_find("index.html"));
 }
 
 void web_asset(struct call *call, json_t *body)
 {
         const char *name = http_param(call->request, 0);
-        const struct web_asset *asset = find(name);
+        const struct web_asset *asset = web_find(name);
         struct cella_err err = {0};
         (void)body;
         if (asset) {
-                serve(call, asset);
+                web_answer(call, asset);
                 return;
         }
         err_say(&err, CELLA_NOT_FOUND, -ENOENT, "no file '%.60s' in the web page", name);

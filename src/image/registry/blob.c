@@ -41,7 +41,7 @@ int blob_directory(int store, struct cella_err *err)
 
 /* ---- the file ---- */
 
-static int forget(struct blob *b)
+static int blob_forget(struct blob *b)
 {
         b->digest = digest_free(b->digest);
         b->digest = digest_new();
@@ -84,7 +84,7 @@ int blob_open(struct blob *b, struct cella_err *err)
         b->have = (uint64_t)st.st_size;
         b->old = b->have > 0;
         if (!b->digest || b->have > b->descriptor->size) /* it is longer than the layer: not the same data */
-                r = forget(b);
+                r = blob_forget(b);
         if (r < 0)
                 return disk_trouble(b, r, "cannot begin with", err);
         r = room_take(b->room, b->descriptor->size - b->have, err);
@@ -106,8 +106,8 @@ int blob_catch_up(struct blob *b, struct cella_err *err)
         int e = n < 0 ? -errno : 0;
         free(chunk);
         if (n == 0)
-                e = forget(b); /* shorter than before: start again */
-        return e < 0 ? disk_trouble(b, e, "cannot read what is there of", err) : 0;
+                e = blob_forget(b); /* shorter than before: start again */
+        return e < 0 ? disk_trouble(b, e, "cannot read the downloaded part of", err) : 0;
 }
 
 void blob_remove(struct blob *b)
@@ -134,12 +134,12 @@ void blob_begin(void *arg, uint64_t *ret_from)
 {
         struct blob *b = arg;
         if (b->wrong_range)
-                (void)forget(b); /* data that could not be truncated is overwritten */
+                (void)blob_forget(b); /* data that could not be truncated is overwritten */
         *ret_from = b->have;
         b->first = true;
 }
 
-static int broken(const struct blob *b, struct cella_err *err, const char *what)
+static int blob_broken(const struct blob *b, struct cella_err *err, const char *what)
 {
         err_say(err, CELLA_ENGINE_UNAVAILABLE, -EPROTO, "%s, layer %.*s: %s", b->host, SHORT_DIGEST,
                 b->descriptor->digest, what);
@@ -152,7 +152,7 @@ static int check_head(struct blob *b, const struct download_answer *a, struct ce
 {
         b->first = false;
         if (a->status == 200 && b->have > 0) { /* everything, although a range was requested */
-                int e = forget(b);
+                int e = blob_forget(b);
                 if (e < 0)
                         return disk_trouble(b, e, "cannot begin again with", err);
         }
@@ -160,10 +160,10 @@ static int check_head(struct blob *b, const struct download_answer *a, struct ce
             (!a->has_range || a->range_from != b->have ||
              (a->range_total != DOWNLOAD_UNKNOWN && a->range_total != b->descriptor->size))) {
                 b->wrong_range = true;
-                return broken(b, err, "the answer has another range than the requested one");
+                return blob_broken(b, err, "the answer has another range than the requested one");
         }
         if (a->length != DOWNLOAD_UNKNOWN && a->length != b->descriptor->size - b->have)
-                return broken(b, err, "its size is not that of the manifest");
+                return blob_broken(b, err, "its size is not that of the manifest");
         return 0;
 }
 
@@ -189,7 +189,7 @@ int blob_sink(void *arg, const struct download_answer *answer, const char *data,
 {
         struct blob *b = arg;
         if (answer->status == 416) {
-                int e = forget(b);
+                int e = blob_forget(b);
                 return e < 0 ? disk_trouble(b, e, "cannot begin again with", err) : 0;
         }
         if (b->first) {
@@ -198,7 +198,7 @@ int blob_sink(void *arg, const struct download_answer *answer, const char *data,
                         return e;
         }
         if (len > b->descriptor->size - b->have)
-                return broken(b, err, "it has more bytes than in the manifest");
+                return blob_broken(b, err, "it has more bytes than in the manifest");
         int e = write_all(b, data, len);
         if (e < 0) {
                 blob_remove(b); /* do not keep a partial file on a full disk */
@@ -222,7 +222,7 @@ int blob_check(struct blob *b, struct cella_err *err)
         if (strcmp(hex, digest_hex(b->descriptor->digest)) == 0)
                 return 1;
         if (b->old) { /* the data of an earlier pull may be wrong */
-                int e = forget(b);
+                int e = blob_forget(b);
                 return e < 0 ? disk_trouble(b, e, "cannot begin again with", err) : 0;
         }
         blob_remove(b);

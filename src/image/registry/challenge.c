@@ -70,7 +70,7 @@ static int read_parameter(struct reader *r, const char *name)
         return *r->at == '"' ? read_quoted(r, to, size) : read_token(r, to, size);
 }
 
-static void finish(struct reader *r)
+static void challenge_finish(struct reader *r)
 {
         bool usable = r->now.scheme != CHALLENGE_BEARER || r->now.realm[0];
         if (usable && r->now.scheme > r->best.scheme)
@@ -78,9 +78,9 @@ static void finish(struct reader *r)
         r->now = (struct challenge){0};
 }
 
-static void begin(struct reader *r, const char *scheme)
+static void challenge_begin(struct reader *r, const char *scheme)
 {
-        finish(r);
+        challenge_finish(r);
         r->any = true;
         if (strcasecmp(scheme, "Bearer") == 0)
                 r->now.scheme = CHALLENGE_BEARER;
@@ -111,7 +111,7 @@ static int read_element(struct reader *r)
         skip_space(r);
         if (*r->at == '=')
                 return r->any ? read_parameter(r, name) : -EINVAL;
-        begin(r, name);
+        challenge_begin(r, name);
         if (*r->at == ',' || *r->at == '\0')
                 return 0;
         size_t word = token68_length(r->at);
@@ -139,7 +139,7 @@ int challenge_read(const char *value, struct challenge *best)
                 if (*r.at != ',' && *r.at != '\0')
                         return -EINVAL;
         }
-        finish(&r);
+        challenge_finish(&r);
         *best = r.best;
         return 0;
 }

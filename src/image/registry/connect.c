@@ -68,7 +68,7 @@ static int ping(struct session *s, bool *ret_no_tls, struct cella_err *err)
 }
 
 /* Uses TLS if the registry supports it, even if it is not required. */
-static int find(struct session *s, struct cella_err *err)
+static int registry_connect_find(struct session *s, struct cella_err *err)
 {
         bool no_tls = false, plain = s->rules.insecure || s->rules.loopback;
         int e = set_base(s, "https", err);
@@ -85,8 +85,9 @@ static int find(struct session *s, struct cella_err *err)
         return e;
 }
 
-int session_new(struct imager_job *job, const struct reference *reference, const struct download_rules *rules,
-                const struct credentials *credentials, struct session **ret, struct cella_err *err)
+int registry_session_new(struct imager_job *job, const struct reference *reference,
+                         const struct download_rules *rules, const struct credentials *credentials,
+                         struct session **ret, struct cella_err *err)
 {
         AUTO(session_free) struct session *s = calloc(1, sizeof *s);
         if (!s)
@@ -99,7 +100,7 @@ int session_new(struct imager_job *job, const struct reference *reference, const
         s->rules.loopback = reference_host_is_loopback(s->host);
         int e = downloads_new(job, &s->rules, &s->downloads, err);
         if (e == 0)
-                e = find(s, err);
+                e = registry_connect_find(s, err);
         if (e < 0)
                 return e;
         *ret = TAKE(s);

@@ -6,8 +6,9 @@
 struct imager_job;
 
 /* Finds the address and the protocol of the registry, and authenticates. */
-int session_new(struct imager_job *job, const struct reference *reference, const struct download_rules *rules,
-                const struct credentials *credentials, struct session **ret, struct cella_err *err);
+int registry_session_new(struct imager_job *job, const struct reference *reference,
+                         const struct download_rules *rules, const struct credentials *credentials,
+                         struct session **ret, struct cella_err *err);
 struct session *session_free(struct session *s);
 DEFINE_AUTO(struct session *, session_free)
 

@@ -56,7 +56,7 @@ static bool is_for(const char *key, const char *registry)
         return len == strlen(registry) && strncasecmp(key, registry, len) == 0;
 }
 
-static const json_t *find(json_t *object, const char *registry)
+static const json_t *credentials_find(json_t *object, const char *registry)
 {
         const char *key;
         json_t *value;
@@ -69,7 +69,7 @@ static const json_t *find(json_t *object, const char *registry)
 /* ---- reading the entry ---- */
 
 /* Control characters would end a header's line. */
-static bool take(const char *text, size_t len, char *ret, size_t size)
+static bool credentials_take(const char *text, size_t len, char *ret, size_t size)
 {
         if (len >= size)
                 return false;
@@ -86,7 +86,8 @@ static bool take_string(const json_t *object, const char *name, char *ret, size_
         const json_t *v = json_object_get(object, name);
         ret[0] = '\0';
         return !v || json_is_null(v) ||
-               (json_is_string(v) && take(json_string_value(v), json_string_length(v), ret, size));
+               (json_is_string(v) &&
+                credentials_take(json_string_value(v), json_string_length(v), ret, size));
 }
 
 /* Decodes base64 of NAME:PASSWORD; docker may append NULs. */
@@ -99,8 +100,10 @@ static bool take_auth(const json_t *auth, struct credentials *ret)
                 n--;
         char *colon = n > 0 ? memchr(plain, ':', (size_t)n) : NULL;
         if (colon)
-                good = take(plain, (size_t)(colon - plain), ret->username, sizeof ret->username) &&
-                       take(colon + 1, (size_t)(plain + n - colon - 1), ret->password, sizeof ret->password);
+                good = credentials_take(plain, (size_t)(colon - plain), ret->username,
+                                        sizeof ret->username) &&
+                       credentials_take(colon + 1, (size_t)(plain + n - colon - 1), ret->password,
+                                        sizeof ret->password);
         explicit_bzero(plain, sizeof plain);
         return good;
 }
@@ -121,8 +124,8 @@ static int take_entry(const json_t *entry, struct credentials *ret)
 static int read_document(const json_t *top, const char *registry, struct credentials *ret,
                          struct cella_err *err)
 {
-        const json_t *entry = find(json_object_get(top, "auths"), registry);
-        const json_t *helper = find(json_object_get(top, "credHelpers"), registry);
+        const json_t *entry = credentials_find(json_object_get(top, "auths"), registry);
+        const json_t *helper = credentials_find(json_object_get(top, "credHelpers"), registry);
         if (!helper && entry)
                 helper = json_object_get(top, "credsStore");
         int r = entry ? take_entry(entry, ret) : 0;
@@ -131,7 +134,8 @@ static int read_document(const json_t *top, const char *registry, struct credent
                                "docker's configuration for %.100s cannot be read", registry);
         if (r > 0 || json_string_length(helper) == 0)
                 return r;
-        return take(json_string_value(helper), json_string_length(helper), ret->helper, sizeof ret->helper)
+        return credentials_take(json_string_value(helper), json_string_length(helper), ret->helper,
+                                sizeof ret->helper)
                        ? 1
                        : 0;
 }
@@ -151,7 +155,7 @@ int credentials_parse(const char *text, size_t len, const char *registry, struct
 }
 
 /* Reads the whole file.  Returns its length. */
-static ssize_t read_file(const char *path, char *text, size_t size)
+static ssize_t credentials_read_file(const char *path, char *text, size_t size)
 {
         size_t len = 0;
         ssize_t n;
@@ -172,7 +176,7 @@ int credentials_read(const char *path, const char *registry, struct credentials 
         int r;
         if (!text)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "reading docker's configuration");
-        ssize_t len = read_file(path, text, FILE_MAX);
+        ssize_t len = credentials_read_file(path, text, FILE_MAX);
         if (len == -ENOENT || len == -ENOTDIR)
                 r = 0;
         else if (len < 0)

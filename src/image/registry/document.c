@@ -18,7 +18,7 @@ void document_done(struct document *document)
         document->len = 0;
 }
 
-static void begin(void *arg, uint64_t *ret_from)
+static void registry_document_begin(void *arg, uint64_t *ret_from)
 {
         const struct request *r = arg;
         *ret_from = 0;
@@ -26,7 +26,7 @@ static void begin(void *arg, uint64_t *ret_from)
 }
 
 /* Memory grows with the received data, not with the announced length; one byte is for the NUL. */
-static int make_room(struct request *r, size_t len)
+static int registry_document_make_room(struct request *r, size_t len)
 {
         if (len < r->gathering.size)
                 return 0;
@@ -39,8 +39,8 @@ static int make_room(struct request *r, size_t len)
         return 0;
 }
 
-static int add(void *arg, const struct download_answer *answer, const char *data, size_t len,
-               struct cella_err *err)
+static int registry_document_add(void *arg, const struct download_answer *answer, const char *data,
+                                 size_t len, struct cella_err *err)
 {
         struct request *r = arg;
         struct document *d = r->gathering.to;
@@ -48,7 +48,7 @@ static int add(void *arg, const struct download_answer *answer, const char *data
         if (len > r->gathering.max - d->len)
                 return err_say(err, CELLA_TOO_LARGE, -EFBIG,
                                "the registry sends a document of more than %zu bytes", r->gathering.max);
-        if (make_room(r, d->len + len) < 0)
+        if (registry_document_make_room(r, d->len + len) < 0)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "a document of the registry");
         if (len > 0)
                 memcpy(d->text + d->len, data, len);
@@ -60,8 +60,8 @@ int request_document(struct request *r, size_t max, struct document *ret, struct
 {
         char hex[DIGEST_HEX + 1];
         document_done(ret);
-        r->begin = begin;
-        r->sink = add;
+        r->begin = registry_document_begin;
+        r->sink = registry_document_add;
         r->arg = r;
         r->gathering.to = ret;
         r->gathering.size = 0;
@@ -70,7 +70,7 @@ int request_document(struct request *r, size_t max, struct document *ret, struct
         int e = request_wait(r, err);
         if (e < 0)
                 return e;
-        if (make_room(r, ret->len) < 0 || digest_of(ret->text, ret->len, hex) < 0)
+        if (registry_document_make_room(r, ret->len) < 0 || digest_of(ret->text, ret->len, hex) < 0)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "a document of the registry");
         ret->text[ret->len] = '\0';
         memcpy(ret->type, r->download->answer.type, sizeof ret->type);

@@ -64,7 +64,7 @@ void downloads_wake(struct downloads *d)
 }
 
 /* Ends a download that is complete, or that we stop. */
-static void finish(struct transfer *t, CURLcode code)
+static void download_finish(struct transfer *t, CURLcode code)
 {
         curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &t->public.answer.status);
         t->public.done = true;
@@ -74,17 +74,17 @@ static void finish(struct transfer *t, CURLcode code)
 }
 
 /* Stops a download that is too slow.  libcurl's own limit uses seconds, and counts only bytes of the body. */
-static void watch(struct transfer *t, int64_t now)
+static void download_watch(struct transfer *t, int64_t now)
 {
         if (t->deadline_us && now >= t->deadline_us) {
                 t->too_slow = true;
-                finish(t, CURLE_OPERATION_TIMEDOUT);
+                download_finish(t, CURLE_OPERATION_TIMEDOUT);
         } else if (now >= t->window_us + (int64_t)t->all->rules.stall_ms * 1000) {
                 t->too_slow = t->window_bytes < t->all->rules.stall_ms; /* one kilobyte per second */
                 t->window_us = now;
                 t->window_bytes = 0;
                 if (t->too_slow)
-                        finish(t, CURLE_OPERATION_TIMEDOUT);
+                        download_finish(t, CURLE_OPERATION_TIMEDOUT);
         }
 }
 
@@ -106,13 +106,13 @@ int downloads_step(struct downloads *d, unsigned wait_ms, struct cella_err *err)
         bool any = false;
         while ((message = curl_multi_info_read(d->multi, &left)))
                 if (message->msg == CURLMSG_DONE) {
-                        finish(transfer_of(message->easy_handle), message->data.result);
+                        download_finish(transfer_of(message->easy_handle), message->data.result);
                         any = true;
                 }
         int64_t now = clock_us();
         list_each (at, &d->under_way, after) {
                 struct transfer *t = list_entry(at, struct transfer, entry);
-                watch(t, now);
+                download_watch(t, now);
                 any = any || t->public.done;
         }
         if (!any)
@@ -122,7 +122,7 @@ int downloads_step(struct downloads *d, unsigned wait_ms, struct cella_err *err)
 
 /* ---- one download ---- */
 
-static size_t on_body(char *data, size_t size, size_t n, void *arg)
+static size_t download_on_body(char *data, size_t size, size_t n, void *arg)
 {
         struct transfer *t = arg;
         size_t len = size * n;
@@ -182,7 +182,7 @@ static bool set_rules(struct transfer *t, const char *url)
                curl_easy_setopt(c, CURLOPT_HTTP_CONTENT_DECODING, 0L) == CURLE_OK &&
                curl_easy_setopt(c, CURLOPT_USERAGENT, "cella/" CELLA_VERSION) == CURLE_OK &&
                curl_easy_setopt(c, CURLOPT_ERRORBUFFER, t->curl_said) == CURLE_OK &&
-               curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_body) == CURLE_OK &&
+               curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, download_on_body) == CURLE_OK &&
                curl_easy_setopt(c, CURLOPT_WRITEDATA, t) == CURLE_OK &&
                curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, download_on_header) == CURLE_OK &&
                curl_easy_setopt(c, CURLOPT_HEADERDATA, t) == CURLE_OK;
@@ -249,16 +249,4 @@ struct download *download_free(struct download *download)
         free(t->public.answer.location);
         free(t);
         return NULL;
-}
-
-int download_wait(struct downloads *d, struct download *download, struct cella_err *err)
-{
-        while (!download->done) {
-                int e = downloads_step(d, STEP_MS, err);
-                if (e < 0)
-                        return e;
-        }
-        if (download->result < 0)
-                *err = download->err;
-        return download->result;
 }

@@ -42,9 +42,6 @@ int download_start(struct downloads *d, const struct download_request *request, 
 struct download *download_free(struct download *download); /* also stops it */
 DEFINE_AUTO(struct download *, download_free)
 
-/* Waits until it is done.  Returns its result, or -ECANCELED. */
-int download_wait(struct downloads *d, struct download *download, struct cella_err *err);
-
 /* Checks whether a URL is allowed: https, or http if the rules permit it; without a user name.  from: base of
  * a relative URL, or NULL.  *ret is the complete URL, *ret_origin its scheme, host and port; the caller frees
  * both. */

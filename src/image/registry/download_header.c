@@ -57,7 +57,7 @@ static void read_type(struct download_answer *a, const char *value)
         }
 }
 
-static void take(struct download_answer *a, const char *name, const char *value)
+static void download_header_take(struct download_answer *a, const char *name, const char *value)
 {
         uint64_t number;
         if (strcasecmp(name, "content-type") == 0) {
@@ -81,7 +81,7 @@ static void take(struct download_answer *a, const char *name, const char *value)
 }
 
 /* Another answer begins, for example after "100 Continue". */
-static void begin(struct download_answer *a)
+static void download_header_begin(struct download_answer *a)
 {
         free(a->location);
         *a = (struct download_answer){.length = DOWNLOAD_UNKNOWN, .range_total = DOWNLOAD_UNKNOWN};
@@ -98,7 +98,7 @@ size_t download_on_header(char *line, size_t size, size_t n, void *arg)
                 return 0;
         }
         if (len > 5 && memcmp(line, "HTTP/", 5) == 0)
-                begin(&t->public.answer);
+                download_header_begin(&t->public.answer);
         const char *colon = memchr(line, ':', len);
         if (!colon || len >= sizeof text || memchr(line, '\0', len))
                 return len;
@@ -111,6 +111,6 @@ size_t download_on_header(char *line, size_t size, size_t n, void *arg)
         while (end > 0 && strchr(" \t\r\n", value[end - 1]))
                 end--;
         value[end] = '\0';
-        take(&t->public.answer, text, value);
+        download_header_take(&t->public.answer, text, value);
         return len;
 }

@@ -32,7 +32,7 @@ static bool is_set(CURLU *url, CURLUPart part)
         return set;
 }
 
-static int refuse(struct cella_err *err, const char *to, const char *why)
+static int download_judge_refuse(struct cella_err *err, const char *to, const char *why)
 {
         size_t shown = strcspn(to, "?#"); /* the rest may be a secret */
         return err_say(err, CELLA_INVALID_REQUEST, -EPERM, "the registry sends us to '%.*s', %s",
@@ -76,24 +76,24 @@ int download_check(const struct download_rules *rules, const char *from, const c
             curl_url_get(url, CURLUPART_SCHEME, &scheme, 0) != CURLUE_OK ||
             curl_url_get(url, CURLUPART_HOST, &host, 0) != CURLUE_OK ||
             curl_url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) != CURLUE_OK)
-                return refuse(err, to, "which is not an address of HTTP");
+                return download_judge_refuse(err, to, "which is not an address of HTTP");
         bool plain = strcmp(scheme, "http") == 0;
         if (!plain && strcmp(scheme, "https") != 0)
-                return refuse(err, to, "which is neither http nor https");
+                return download_judge_refuse(err, to, "which is neither http nor https");
         if (is_set(url, CURLUPART_USER) || is_set(url, CURLUPART_PASSWORD))
-                return refuse(err, to, "with a user's name in it");
+                return download_judge_refuse(err, to, "with a user's name in it");
         bool loopback = reference_host_is_loopback(host);
         bool insecure = rules->insecure && is_registry(rules, scheme, host, port);
         if (loopback && !rules->loopback && !insecure)
-                return refuse(err, to, "which is this machine");
+                return download_judge_refuse(err, to, "which is this machine");
         if (plain && !insecure && !loopback) {
-                refuse(err, to, "without TLS");
+                download_judge_refuse(err, to, "without TLS");
                 err_hint(err, "if this network is to be trusted with it: insecure");
                 return -EPERM;
         }
         curl_url_set(url, CURLUPART_FRAGMENT, NULL, 0);
         if (curl_url_get(url, CURLUPART_URL, &whole, 0) != CURLUE_OK || strlen(whole) >= DOWNLOAD_URL_MAX)
-                return refuse(err, to, "which is too long");
+                return download_judge_refuse(err, to, "which is too long");
         char *copy = strdup(whole), *origin = NULL;
         if (!copy || asprintf(&origin, "%s://%s:%s", scheme, host, port) < 0) {
                 free(copy);
@@ -175,7 +175,7 @@ static bool proxy_refused(const struct transfer *t)
         return status >= 300;
 }
 
-static int judge(struct transfer *t, CURLcode code)
+static int download_judge_status(struct transfer *t, CURLcode code)
 {
         char at[140];
         where(t, at, sizeof at);
@@ -222,5 +222,5 @@ void download_judge(struct transfer *t, CURLcode code)
 {
         if (t->enough) /* the answer was an error; the rest of its text is not needed */
                 code = CURLE_OK;
-        t->public.result = judge(t, code);
+        t->public.result = download_judge_status(t, code);
 }

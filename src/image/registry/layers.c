@@ -70,7 +70,7 @@ static ssize_t read_blob(void *arg, void *data, size_t size)
         return n;
 }
 
-static void *unpack(void *arg)
+static void *layers_unpack(void *arg)
 {
         struct layer *l = arg;
         struct layer_source source = {
@@ -90,7 +90,7 @@ static void *unpack(void *arg)
 
 static int start_unpacking(struct layer *l, struct cella_err *err)
 {
-        int e = pthread_create(&l->thread, NULL, unpack, l);
+        int e = pthread_create(&l->thread, NULL, layers_unpack, l);
         if (e != 0)
                 return err_set(err, CELLA_INTERNAL, -e, "a thread to unpack a layer");
         l->state = LAYER_UNPACKING;
@@ -126,7 +126,7 @@ static int open_layer(struct layer *l, struct cella_err *err)
         return r < 0 ? r : 0;
 }
 
-static void ask(struct layer *l)
+static void layers_ask(struct layer *l)
 {
         request_done(&l->request);
         l->request = (struct request){
@@ -139,13 +139,13 @@ static void ask(struct layer *l)
         };
 }
 
-static int whole(struct layer *l, struct cella_err *err)
+static int layers_whole(struct layer *l, struct cella_err *err)
 {
         int r = blob_check(&l->blob, err);
         if (r < 0)
                 return r;
         if (r == 0)
-                ask(l);
+                layers_ask(l);
         else
                 l->state = LAYER_WHOLE;
         if (r > 0)
@@ -167,8 +167,8 @@ static int catch_up(struct layer *l, struct cella_err *err)
                 return r;
         l->state = LAYER_COMING;
         if (blob_is_whole(&l->blob))
-                return whole(l, err);
-        ask(l);
+                return layers_whole(l, err);
+        layers_ask(l);
         return 0;
 }
 
@@ -177,15 +177,15 @@ static int come(struct layer *l, struct cella_err *err)
         int r = request_advance(&l->request, err);
         if (r < 0 && l->blob.wrong_range && !l->asked_for_all) {
                 l->asked_for_all = true;
-                ask(l);
+                layers_ask(l);
                 return 0;
         }
         if (r <= 0)
                 return r;
         if (blob_is_whole(&l->blob))
-                return whole(l, err);
+                return layers_whole(l, err);
         if (++l->shorts < SHORT_MAX) {
-                ask(l);
+                layers_ask(l);
                 return 0;
         }
         err_say(err, CELLA_ENGINE_UNAVAILABLE, -EPROTO, "%s ends %s after %llu of %llu bytes", l->blob.host,
@@ -199,7 +199,7 @@ static bool is_coming(const struct layer *l)
         return l->state == LAYER_LOCKING || l->state == LAYER_CATCHING_UP || l->state == LAYER_COMING;
 }
 
-static int advance(struct layer *l, struct cella_err *err)
+static int layers_advance(struct layer *l, struct cella_err *err)
 {
         struct work *w = l->work;
         switch (l->state) {
@@ -235,7 +235,7 @@ static int advance_all(struct work *w, unsigned *ret_wait_ms, struct cella_err *
                 struct layer *l = &w->layers[i];
                 enum state before = l->state;
                 bool came = is_coming(l);
-                int e = advance(l, err);
+                int e = layers_advance(l, err);
                 if (e < 0)
                         return e;
                 w->coming += (unsigned)is_coming(l) - (unsigned)came;
@@ -246,7 +246,7 @@ static int advance_all(struct work *w, unsigned *ret_wait_ms, struct cella_err *
         return done == w->n;
 }
 
-static bool has(const struct work *w, const char *diff)
+static bool layers_has(const struct work *w, const char *diff)
 {
         for (unsigned i = 0; i < w->n; i++)
                 if (strcmp(digest_hex(w->layers[i].diff), diff) == 0)
@@ -254,7 +254,7 @@ static bool has(const struct work *w, const char *diff)
         return false;
 }
 
-static void add(struct work *w, const struct descriptor *descriptor, const char *diff)
+static void layers_add(struct work *w, const struct descriptor *descriptor, const char *diff)
 {
         struct layer *l = &w->layers[w->n++];
         l->work = w;
@@ -307,7 +307,7 @@ static void work_done(struct work *w)
         free(w);
 }
 
-static int perform(struct work *w, struct cella_err *err)
+static int layers_perform(struct work *w, struct cella_err *err)
 {
         int e = check_room(w, err);
         while (e == 0) {
@@ -335,10 +335,10 @@ int layers_get(struct session *session, struct imager_job *job, struct writer *w
         w->directory = blob_directory(job->store, err);
         int e = w->directory < 0 ? w->directory : 0;
         for (unsigned i = 0; e == 0 && i < manifest->n_layers; i++)
-                if (!writer_has_layer(writer, diffs[i]) && !has(w, diffs[i]))
-                        add(w, &manifest->layers[i], diffs[i]);
+                if (!writer_has_layer(writer, diffs[i]) && !layers_has(w, diffs[i]))
+                        layers_add(w, &manifest->layers[i], diffs[i]);
         if (e == 0)
-                e = perform(w, err);
+                e = layers_perform(w, err);
         work_done(w);
         return e;
 }

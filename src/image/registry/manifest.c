@@ -18,7 +18,7 @@
 
 const char manifest_accept[] = DOCKER_IMAGE ", " DOCKER_LIST ", " OCI_IMAGE ", " OCI_LIST;
 
-static int broken(struct cella_err *err, const char *what)
+static int manifest_broken(struct cella_err *err, const char *what)
 {
         return err_say(err, CELLA_INVALID_REQUEST, -EBADMSG, "the registry's manifest is broken: %s", what);
 }
@@ -38,12 +38,12 @@ static int read_descriptor(const json_t *v, uint64_t max, struct descriptor *ret
         const char *digest = foreign_json_get_text(v, "digest");
         int64_t size;
         if (!digest)
-                return broken(err, "a part has no digest");
+                return manifest_broken(err, "a part has no digest");
         if (!digest_is_valid(digest))
                 return err_say(err, CELLA_INVALID_REQUEST, -EBADMSG,
                                "the image has a part whose digest is not SHA-256: '%.90s'", digest);
         if (!foreign_json_get_integer(v, "size", &size) || size < 0)
-                return broken(err, "a part has no size");
+                return manifest_broken(err, "a part has no size");
         if ((uint64_t)size > max)
                 return err_say(err, CELLA_TOO_LARGE, -EFBIG,
                                "a part of the image has %lld bytes, more than %llu", (long long)size,
@@ -99,7 +99,7 @@ static int read_layers(const json_t *layers, struct manifest *ret, struct cella_
                 ret->bytes += ret->layers[ret->n_layers++].size; /* 127 times the maximum does not overflow */
         }
         if (ret->n_layers == 0)
-                return broken(err, "it has no layer");
+                return manifest_broken(err, "it has no layer");
         if (ret->bytes > MANIFEST_TOTAL_MAX)
                 return err_say(err, CELLA_TOO_LARGE, -EFBIG,
                                "the image's layers have %llu bytes, more than %llu",
@@ -112,7 +112,7 @@ static int read_image(const json_t *top, struct manifest *ret, struct cella_err 
         const json_t *config = json_object_get(top, "config"), *layers = json_object_get(top, "layers");
         const char *type = foreign_json_get_text(config, "mediaType");
         if (!json_is_object(config) || !json_is_array(layers))
-                return broken(err, "config and layers are not as they should be");
+                return manifest_broken(err, "config or layers are invalid");
         if (!type || !is_config_type(type)) {
                 err_say(err, CELLA_INVALID_REQUEST, -EBADMSG, "this is not an image, but %.90s",
                         type ? type : "something of an unknown type");
@@ -188,7 +188,7 @@ static int read_list(const json_t *list, const struct platform *want, struct man
         size_t i;
         json_t *v;
         if (!json_is_array(list))
-                return broken(err, "manifests is not a list");
+                return manifest_broken(err, "manifests is not a list");
         if (json_array_size(list) > MANIFEST_LIST_MAX)
                 return err_say(err, CELLA_TOO_LARGE, -E2BIG, "the list has %zu manifests, more than %d",
                                json_array_size(list), MANIFEST_LIST_MAX);
@@ -219,22 +219,22 @@ static int read_top(const json_t *top, const char *type, const struct platform *
         const json_t *layers = json_object_get(top, "layers"), *list = json_object_get(top, "manifests");
         const char *said = foreign_json_get_text(top, "mediaType");
         if (!json_is_object(top))
-                return broken(err, "it is no object");
+                return manifest_broken(err, "it is not an object");
         if (foreign_json_get_integer(top, "schemaVersion", &version) && version == 1) {
                 err_say(err, CELLA_INVALID_REQUEST, -EBADMSG,
                         "the image has a manifest of Docker's old schema 1");
-                err_hint(err, "it has to be built or pushed again with a Docker of this decade");
+                err_hint(err, "build or push it again with a current version of Docker");
                 return -EBADMSG;
         }
         if (version != 2)
-                return broken(err, "its schemaVersion is not 2");
+                return manifest_broken(err, "its schemaVersion is not 2");
         /* A document that one parser treats as an image and another as a list is an attempt to deceive. */
         if (!layers == !list || (list && json_object_get(top, "config")))
-                return broken(err, "it is neither an image nor a list");
+                return manifest_broken(err, "it is neither an image nor a list");
         for (int i = 0; i < 2; i++) {
                 const char *name = i ? type : said;
                 if (name && (layers ? is_list_type(name) : is_image_type(name)))
-                        return broken(err, "it is not of the kind that it says it is");
+                        return manifest_broken(err, "its content does not match its media type");
         }
         if (said && !is_image_type(said) && !is_list_type(said)) {
                 err_say(err, CELLA_INVALID_REQUEST, -EBADMSG, "this is not an image, but %.90s", said);
@@ -254,7 +254,7 @@ int manifest_read(const char *text, size_t len, const char *type, const struct p
                                MANIFEST_MAX);
         AUTO(json_decref) json_t *top = foreign_json_parse(text, len, VALUES_MAX, 0, &why);
         if (!top)
-                return broken(err, why.msg);
+                return manifest_broken(err, why.msg);
         int e = read_top(top, type, want, &m, err);
         if (e < 0)
                 return e;
@@ -272,7 +272,7 @@ int manifest_config_platform(const char *text, size_t len, struct platform *ret,
                                "the image's configuration is broken: %s", why.msg);
         if (!read_platform(top, &p))
                 return err_say(err, CELLA_INVALID_REQUEST, -EBADMSG,
-                               "the image's configuration does not say for which platform it is");
+                               "the image's configuration has no platform");
         *ret = p;
         return 0;
 }

@@ -40,9 +40,8 @@ static int no_access(const struct request *r, const char *words, struct cella_er
                          s->reference.registry);
         else if (c && c->helper[0])
                 err_hint(err,
-                         "docker's configuration leaves the password to docker-credential-%s, which is not "
-                         "run; give "
-                         "it another way",
+                         "docker's configuration refers to docker-credential-%s, which Cella does not run; "
+                         "store the password with docker login instead",
                          c->helper);
         else
                 err_hint(err, "is the name right? If so: docker login %s", s->reference.registry);

@@ -196,7 +196,7 @@ static int find_manifest(struct pull *p, struct cella_err *err)
                         return e;
                 next = p->manifest.chosen;
         }
-        return err_say(err, CELLA_INVALID_REQUEST, -ELOOP, "the image is a list of lists of lists");
+        return err_say(err, CELLA_INVALID_REQUEST, -ELOOP, "the lists of the image are nested too deeply");
 }
 
 /* An image without a list is for one platform, which only its configuration contains. */
@@ -238,7 +238,8 @@ static int get_config(struct pull *p, struct document *ret, struct cella_err *er
 
 /* ---- pull ---- */
 
-static int commit(struct pull *p, const struct document *config, struct image **ret, struct cella_err *err)
+static int registry_commit(struct pull *p, const struct document *config, struct image **ret,
+                           struct cella_err *err)
 {
         const char *const names[] = {p->name, NULL};
         struct image_parts parts = {
@@ -253,7 +254,8 @@ static int commit(struct pull *p, const struct document *config, struct image **
 }
 
 /* The image is unchanged: only returns it. */
-static int keep(const struct pull *p, struct image **image, struct image **ret, struct cella_err *err)
+static int registry_keep(const struct pull *p, struct image **image, struct image **ret,
+                         struct cella_err *err)
 {
         int e = image_load_names_at(p->job->store, *image, err);
         if (e == 0)
@@ -261,27 +263,27 @@ static int keep(const struct pull *p, struct image **image, struct image **ret, 
         return e;
 }
 
-static int pull(struct pull *p, struct image **ret, struct cella_err *err)
+static int registry_pull_image(struct pull *p, struct image **ret, struct cella_err *err)
 {
         AUTO(image_free) struct image *before = image_of_name(p);
         AUTO(document_done) struct document config = {0};
         /* A digest always refers to the same image. */
         if (before && p->reference.digest[0] && strcmp(before->digest, p->reference.digest) == 0)
-                return keep(p, &before, ret, err);
-        int e = session_new(p->job, &p->reference, &p->rules, &p->credentials, &p->session, err);
+                return registry_keep(p, &before, ret, err);
+        int e = registry_session_new(p->job, &p->reference, &p->rules, &p->credentials, &p->session, err);
         if (e < 0)
                 return e;
         if (before && !p->reference.digest[0] && is_unchanged(p, before))
-                return keep(p, &before, ret, err);
+                return registry_keep(p, &before, ret, err);
         e = find_manifest(p, err);
         if (e < 0)
                 return e;
         if (before && strcmp(before->id, digest_hex(p->manifest.config.digest)) == 0)
-                return keep(p, &before, ret, err);
+                return registry_keep(p, &before, ret, err);
         e = get_config(p, &config, err);
         if (e == 0)
                 e = layers_get(p->session, p->job, p->writer, &p->manifest, p->diffs, err);
-        return e < 0 ? e : commit(p, &config, ret, err);
+        return e < 0 ? e : registry_commit(p, &config, ret, err);
 }
 
 int registry_pull(struct imager_job *job, struct image **ret, struct cella_err *err)
@@ -294,7 +296,7 @@ int registry_pull(struct imager_job *job, struct image **ret, struct cella_err *
         if (e == 0)
                 e = writer_open(job, &p->writer, err);
         if (e == 0)
-                e = pull(p, ret, err);
+                e = registry_pull_image(p, ret, err);
         session_free(p->session);
         writer_close(p->writer);
         credentials_done(&p->credentials);

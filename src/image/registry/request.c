@@ -18,11 +18,6 @@ void request_done(struct request *r)
         free(TAKE(r->origin));
 }
 
-int64_t request_due(const struct request *r)
-{
-        return r->download ? 0 : r->not_before_us;
-}
-
 /* Sets the URL of the next attempt. */
 static int go_to(struct request *r, const char *from, const char *to, struct cella_err *err)
 {
@@ -54,7 +49,7 @@ static const char *authorization(const struct request *r)
         return strcmp(r->origin, r->session->origin) == 0 ? r->session->authorization : NULL;
 }
 
-static int start(struct request *r, struct cella_err *err)
+static int registry_request_start(struct request *r, struct cella_err *err)
 {
         struct session *s = r->session;
         if (!r->at) {
@@ -85,7 +80,7 @@ static int start(struct request *r, struct cella_err *err)
 }
 
 /* Starts again with the original URL: a redirect may be valid only for a short time. */
-static int again(struct request *r, int64_t wait_us)
+static int registry_request_again(struct request *r, int64_t wait_us)
 {
         request_done(r);
         r->hops = 0;
@@ -104,7 +99,7 @@ static int try_again(struct request *r)
         }
         if (++r->attempts >= max || ++r->attempts_in_all >= REQUEST_ATTEMPTS_IN_ALL_MAX)
                 return -EAGAIN;
-        return again(r, (int64_t)BACKOFF_MS * 1000 << (r->attempts - 1));
+        return registry_request_again(r, (int64_t)BACKOFF_MS * 1000 << (r->attempts - 1));
 }
 
 static int redirected(struct request *r, struct cella_err *err)
@@ -142,7 +137,7 @@ static int unauthorized(struct request *r, struct cella_err *err)
                 if (e < 0)
                         return e;
         }
-        return again(r, 0);
+        return registry_request_again(r, 0);
 }
 
 static int limited(struct request *r, struct cella_err *err)
@@ -153,7 +148,7 @@ static int limited(struct request *r, struct cella_err *err)
         r->waited_s += wait;
         if (wait > WAIT_AT_ONCE_MAX_S || r->waited_s > REQUEST_WAIT_MAX_S)
                 return request_refused(r, err);
-        return again(r, (int64_t)wait * 1000000);
+        return registry_request_again(r, (int64_t)wait * 1000000);
 }
 
 /* Our offset is behind the end of the data: the sink gets nothing, and handles it. */
@@ -165,7 +160,7 @@ static int out_of_range(struct request *r, struct cella_err *err)
         return e < 0 ? request_refused(r, err) : 0;
 }
 
-static int answered(struct request *r, struct cella_err *err)
+static int registry_request_answered(struct request *r, struct cella_err *err)
 {
         long status = r->download->answer.status;
         switch (status) {
@@ -194,11 +189,11 @@ static int answered(struct request *r, struct cella_err *err)
 int request_advance(struct request *r, struct cella_err *err)
 {
         if (!r->download)
-                return clock_us() < r->not_before_us ? 0 : start(r, err);
+                return clock_us() < r->not_before_us ? 0 : registry_request_start(r, err);
         if (!r->download->done)
                 return 0;
         if (r->download->result == 0)
-                return answered(r, err);
+                return registry_request_answered(r, err);
         struct cella_err why = r->download->err;
         bool retry = r->download->retry && !(r->once && why.num == -ECONNREFUSED);
         if (retry && try_again(r) == 0)

@@ -44,8 +44,6 @@ struct request {
 int request_advance(struct request *r, struct cella_err *err);
 /* Waits until it is complete. */
 int request_wait(struct request *r, struct cella_err *err);
-/* Returns when a waiting request continues, as microseconds of clock_us(); 0 if it does not wait. */
-int64_t request_due(const struct request *r);
 void request_done(struct request *r);
 
 static inline void request_done_auto(struct request *r)

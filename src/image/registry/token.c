@@ -27,19 +27,19 @@ static int out_of_memory(struct cella_err *err)
         return err_set(err, CELLA_INTERNAL, -ENOMEM, "credentials");
 }
 
-static void wipe(char *text)
+static void token_wipe(char *text)
 {
         if (text)
                 explicit_bzero(text, strlen(text));
         free(text);
 }
 
-DEFINE_AUTO(char *, wipe)
+DEFINE_AUTO(char *, token_wipe)
 
 /* Takes ownership of the text. */
 static void use(struct session *s, char *authorization, int64_t until_us)
 {
-        wipe(s->authorization);
+        token_wipe(s->authorization);
         s->authorization = authorization;
         s->generation++;
         s->until_us = until_us;
@@ -48,7 +48,7 @@ static void use(struct session *s, char *authorization, int64_t until_us)
 /* Returns the header's value for name and password, or NULL. */
 static char *basic(const struct credentials *c)
 {
-        AUTO(wipe) char *plain = NULL;
+        AUTO(token_wipe) char *plain = NULL;
         int len = asprintf(&plain, "%s:%s", c->username, c->password);
         if (len < 0) {
                 plain = NULL;
@@ -83,7 +83,7 @@ static char *query(const struct session *s, const char *more)
 /* Returns the form that exchanges the token of `docker login` for a new one. */
 static char *refresh_form(const struct session *s)
 {
-        AUTO(wipe) char *more = NULL;
+        AUTO(token_wipe) char *more = NULL;
         char *token = curl_easy_escape(NULL, s->credentials->identitytoken, 0);
         if (!token ||
             asprintf(&more, "&grant_type=refresh_token&client_id=cella&refresh_token=%s", token) < 0)
@@ -129,7 +129,7 @@ static int take_token(struct session *s, const struct document *answer, struct c
 static int get_token(struct session *s, struct cella_err *err)
 {
         const struct credentials *c = s->credentials;
-        AUTO(wipe) char *form = NULL, *authorization = NULL, *text = NULL, *url = NULL;
+        AUTO(token_wipe) char *form = NULL, *authorization = NULL, *text = NULL, *url = NULL;
         AUTO(document_done) struct document answer = {0};
         if (c && c->identitytoken[0]) {
                 form = refresh_form(s);

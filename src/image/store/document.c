@@ -8,7 +8,7 @@
  * - "id HEX" occurs at most once, and so do digest, platform, source, created_ms, bytes, files, cwd, user,
  * uid and gid.
  * - "layer sha256:HEX" occurs any number of times, in order, and so do env, entrypoint and cmd.
- * - "label NAME" occurs any number of times, each followed by a record "=VALUE", and so does runtime.
+ * - "label NAME" occurs at most once for each NAME, followed by a record "=VALUE", and so does runtime.
  *
  * `tr '\0' '\n'` makes a document readable. */
 #include <errno.h>
@@ -87,12 +87,20 @@ static const char **get_list(struct parser *p, const char *key)
         return begin;
 }
 
+static bool is_in_pairs(const struct image_pair *pairs, const struct image_pair *end, const char *name)
+{
+        for (; pairs < end; pairs++)
+                if (strcmp(pairs->name, name) == 0)
+                        return true;
+        return false;
+}
+
 static const struct image_pair *get_pairs(struct parser *p, const char *key, size_t *ret_n)
 {
         const struct image_pair *begin = p->pairs;
         for (const char *record = p->begin; record; record = next_record(p, record)) {
                 const char *name = value_of(record, key), *value = name ? next_record(p, record) : NULL;
-                if (value && value[0] == '=')
+                if (value && value[0] == '=' && !is_in_pairs(begin, p->pairs, name))
                         *p->pairs++ = (struct image_pair){name, value + 1};
                 else if (name)
                         p->bad = true;
@@ -170,7 +178,7 @@ static int fill_in(struct image *image, struct parser *p, const char *id)
 }
 
 /* Each record is at most one element of one list or pair; there are four lists, and that of names. */
-static int parse(struct image *image, const char *text, size_t len, const char *id)
+static int store_document_parse(struct image *image, const char *text, size_t len, const char *id)
 {
         size_t n = 0;
         for (const char *at = text; (at = memchr(at, '\0', (size_t)(text + len - at))); at++)
@@ -200,7 +208,7 @@ int image_parse(const char *text, size_t len, const char *id, const char *store,
         memcpy(memory, text, len);
         image->root = memory + len;
         snprintf(image->root, root_size, "%s%sroots/%s", store ? store : "", store ? "/" : "", id);
-        int r = parse(image, memory, len, id);
+        int r = store_document_parse(image, memory, len, id);
         if (r < 0) {
                 err_say(err, CELLA_INTERNAL, r, "the store's document of image %.12s is broken", id);
                 return err_hint(err, "cella image gc removes it; then get it again");
@@ -219,26 +227,26 @@ const char *image_runtime(const struct image *image, const char *name)
 
 /* ---- writing ---- */
 
-static void put_text(FILE *out, const char *key, const char *value)
+static void store_document_put_text(FILE *out, const char *key, const char *value)
 {
         fprintf(out, "%s %s%c", key, value, '\0');
 }
 
-static void put_number(FILE *out, const char *key, uint64_t value)
+static void store_document_put_number(FILE *out, const char *key, uint64_t value)
 {
         fprintf(out, "%s %llu%c", key, (unsigned long long)value, '\0');
 }
 
-static void put_list(FILE *out, const char *key, const char *const *list)
+static void store_document_put_list(FILE *out, const char *key, const char *const *list)
 {
         for (; list && *list; list++)
-                put_text(out, key, *list);
+                store_document_put_text(out, key, *list);
 }
 
 static void put_pairs(FILE *out, const char *key, const struct image_pair *pairs, size_t n)
 {
         for (size_t i = 0; i < n; i++) {
-                put_text(out, key, pairs[i].name);
+                store_document_put_text(out, key, pairs[i].name);
                 fprintf(out, "=%s%c", pairs[i].value, '\0');
         }
 }
@@ -250,21 +258,21 @@ char *image_write(const struct image *image, size_t *ret_len)
         if (!out)
                 return NULL;
         fwrite(IMAGE_META_VERSION, 1, sizeof IMAGE_META_VERSION, out);
-        put_text(out, "id", image->id);
-        put_text(out, "digest", image->digest);
-        put_text(out, "platform", image->platform);
-        put_text(out, "source", image->source);
-        put_number(out, "created_ms", image->created_ms);
-        put_number(out, "bytes", image->bytes);
-        put_number(out, "files", image->files);
-        put_list(out, "layer", image->layers);
-        put_list(out, "env", image->env);
-        put_text(out, "cwd", image->cwd);
-        put_text(out, "user", image->user);
-        put_number(out, "uid", image->uid);
-        put_number(out, "gid", image->gid);
-        put_list(out, "entrypoint", image->entrypoint);
-        put_list(out, "cmd", image->cmd);
+        store_document_put_text(out, "id", image->id);
+        store_document_put_text(out, "digest", image->digest);
+        store_document_put_text(out, "platform", image->platform);
+        store_document_put_text(out, "source", image->source);
+        store_document_put_number(out, "created_ms", image->created_ms);
+        store_document_put_number(out, "bytes", image->bytes);
+        store_document_put_number(out, "files", image->files);
+        store_document_put_list(out, "layer", image->layers);
+        store_document_put_list(out, "env", image->env);
+        store_document_put_text(out, "cwd", image->cwd);
+        store_document_put_text(out, "user", image->user);
+        store_document_put_number(out, "uid", image->uid);
+        store_document_put_number(out, "gid", image->gid);
+        store_document_put_list(out, "entrypoint", image->entrypoint);
+        store_document_put_list(out, "cmd", image->cmd);
         put_pairs(out, "label", image->labels, image->n_labels);
         put_pairs(out, "runtime", image->runtimes, image->n_runtimes);
         const bool failed = ferror(out) != 0;

@@ -53,7 +53,7 @@ int layer_read(int store, int tmp, const char *diff, struct layer *ret, struct c
         free(text);
         if (r == -ENOENT)
                 return err_say(err, CELLA_INVALID_REQUEST, -EBADMSG,
-                               "the image has a layer that is not there: sha256:%.12s", diff);
+                               "a layer of the image is missing: sha256:%.12s", diff);
         if (r < 0)
                 return err_set(err, CELLA_INTERNAL, r, "cannot read the store's layer %.12s", diff);
         *ret = layer;

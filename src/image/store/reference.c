@@ -144,7 +144,7 @@ static int bad(struct cella_err *err, const char *text, const char *why)
         return -EINVAL;
 }
 
-static void copy(char *to, const char *from, size_t len)
+static void reference_copy(char *to, const char *from, size_t len)
 {
         memcpy(to, from, len);
         to[len] = '\0';
@@ -186,7 +186,7 @@ static int take_repository(const char *whole, const char *text, size_t len, stru
                            "lower case letters and digits, with . _ - between them, and / between words");
         if (official)
                 memcpy(ret->repository, "library/", before);
-        copy(ret->repository + before, text, len);
+        reference_copy(ret->repository + before, text, len);
         return 0;
 }
 
@@ -211,7 +211,7 @@ int reference_parse(const char *text, struct reference *ret, struct cella_err *e
         if (colon) {
                 if (!is_tag(colon + 1, (size_t)(text + len - colon - 1)))
                         return bad(err, text, "a tag has at most 128 letters, digits, . _ and -");
-                copy(r.tag, colon + 1, (size_t)(text + len - colon - 1));
+                reference_copy(r.tag, colon + 1, (size_t)(text + len - colon - 1));
         } else if (!at) {
                 strcpy(r.tag, DEFAULT_TAG);
         }
@@ -273,7 +273,7 @@ bool reference_host_is_loopback(const char *host)
         }
         if (n >= sizeof text)
                 return false;
-        copy(text, host, n);
+        reference_copy(text, host, n);
         /* Only an address in its regular form counts: 127.1.evil, 127.0.0.1x or 127.0.0.01 is a name. */
         return ipv6 ? inet_pton(AF_INET6, text, ip) == 1 && is_near_ipv6(ip)
                     : inet_pton(AF_INET, text, ip) == 1 && is_near(ip);

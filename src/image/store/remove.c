@@ -175,7 +175,7 @@ struct collection {
         struct removed *removed;
 };
 
-static int remember(char (**list)[DIGEST_HEX + 1], size_t *n, size_t *size, const char *hex)
+static int store_remove_remember(char (**list)[DIGEST_HEX + 1], size_t *n, size_t *size, const char *hex)
 {
         if (*n == *size) {
                 size_t more = *size ? *size * 2 : 64;
@@ -189,7 +189,7 @@ static int remember(char (**list)[DIGEST_HEX + 1], size_t *n, size_t *size, cons
         return 0;
 }
 
-static int compare(const void *a, const void *b)
+static int store_remove_compare(const void *a, const void *b)
 {
         return strcmp(a, b);
 }
@@ -197,12 +197,12 @@ static int compare(const void *a, const void *b)
 static void sort(char (*list)[DIGEST_HEX + 1], size_t n)
 {
         if (n > 0)
-                qsort(list, n, sizeof *list, compare);
+                qsort(list, n, sizeof *list, store_remove_compare);
 }
 
-static bool has(char (*list)[DIGEST_HEX + 1], size_t n, const char *hex)
+static bool store_remove_has(char (*list)[DIGEST_HEX + 1], size_t n, const char *hex)
 {
-        return n > 0 && bsearch(hex, list, n, sizeof *list, compare);
+        return n > 0 && bsearch(hex, list, n, sizeof *list, store_remove_compare);
 }
 
 static int note_ref(struct writer *w, const char *file, void *arg)
@@ -214,7 +214,7 @@ static int note_ref(struct writer *w, const char *file, void *arg)
         if (n < IMAGE_ID_LEN)
                 return 0;
         text[IMAGE_ID_LEN] = '\0';
-        return image_id_valid(text) ? remember(&c->named, &c->n_named, &c->size_named, text) : 0;
+        return image_id_valid(text) ? store_remove_remember(&c->named, &c->n_named, &c->size_named, text) : 0;
 }
 
 /* Copies the hex digits at the start of a file name; false: it is not a file of the store. */
@@ -235,13 +235,14 @@ static int note_image(struct writer *w, const char *file, void *arg)
         if (!image_id_valid(file))
                 return 0;
         bool readable = image_read(w->store, NULL, file, &image, NULL) == 0;
-        if (c->all && (!readable || !has(c->named, c->n_named, file)) && !is_used(w->store, file)) {
+        if (c->all && (!readable || !store_remove_has(c->named, c->n_named, file)) &&
+            !is_used(w->store, file)) {
                 c->removed->images++;
                 return remove_image(w, file);
         }
         for (const char **p = readable ? image->layers : (const char *[]){NULL}; *p; p++) {
                 const char *hex = digest_hex(*p);
-                int r = hex ? remember(&c->layers, &c->n, &c->size, hex) : 0;
+                int r = hex ? store_remove_remember(&c->layers, &c->n, &c->size, hex) : 0;
                 if (r < 0)
                         return r;
         }
@@ -253,7 +254,7 @@ static int sweep_layer(struct writer *w, const char *file, void *arg)
         struct collection *c = arg;
         AUTO(layer_done) struct layer layer = {0};
         char id[DIGEST_HEX + 1], path[PATH_SIZE];
-        if (id_of(file, id) && has(c->layers, c->n, id))
+        if (id_of(file, id) && store_remove_has(c->layers, c->n, id))
                 return 0;
         if (id_of(file, id) && file[DIGEST_HEX] && layer_read(w->store, -1, id, &layer, NULL) == 0) {
                 c->removed->layers++;
@@ -302,7 +303,7 @@ static int sweep_ref(struct writer *w, const char *file, void *arg)
         return move_away(w, path);
 }
 
-static int sweep(struct writer *w, bool all, struct removed *ret)
+static int store_remove_sweep(struct writer *w, bool all, struct removed *ret)
 {
         struct collection c = {.all = all, .removed = ret};
         int r = upgrade_documents(w->store); /* what is not converted would look unused */
@@ -375,7 +376,7 @@ static int sweep_alone(struct writer *w, unsigned wait_ms, bool all, struct remo
         AUTO(sys_close) int commit = store_lock(w->store, "commit", LOCK_EX, w->job, err);
         if (commit < 0)
                 return commit;
-        r = sweep(w, all, ret);
+        r = store_remove_sweep(w, all, ret);
         room_swept();
         return r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot clean the store of images") : 0;
 }

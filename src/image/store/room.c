@@ -41,7 +41,7 @@ int room_bound(int store, uint64_t *ret, struct cella_err *err)
         free(text);
         if (r == 0)
                 return 0;
-        err_set(err, CELLA_INTERNAL, r, "cannot read how large the store of images may be");
+        err_set(err, CELLA_INTERNAL, r, "cannot read the limit of the store of images");
         return err_hint(err, "set images.max_bytes again, or remove " FILE_NAME " in the store");
 }
 
@@ -59,8 +59,7 @@ int room_set_bound(int store, uint64_t bytes, struct cella_err *err)
                 snprintf(text, sizeof text, "%llu\n", (unsigned long long)bytes);
                 r = tmp < 0 ? tmp : tree_write(tmp, store, FILE_NAME, text, strlen(text));
         }
-        return r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot write how large the store of images may be")
-                     : 0;
+        return r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot write the limit of the store of images") : 0;
 }
 
 int room_refuse(uint64_t max, struct cella_err *err)
@@ -91,13 +90,13 @@ static uint64_t downloads(int store)
         return all;
 }
 
-static int look(int store, struct cella_err *err)
+static int store_room_look(int store, struct cella_err *err)
 {
         uint64_t layers = 0;
         AUTO(sys_close) int dir = tree_open(store, "layers", O_RDONLY | O_DIRECTORY);
         int r = dir < 0 ? dir : layers_disk(dir, &layers);
         if (r < 0)
-                return err_set(err, CELLA_INTERNAL, r, "cannot see how large the store of images is");
+                return err_set(err, CELLA_INTERNAL, r, "cannot determine the size of the store of images");
         used += layers + downloads(store);
         looked = true;
         return 0;
@@ -114,7 +113,7 @@ int room_enter(int store, uint64_t *ret_max, struct cella_err *err)
                 looked = false;
         }
         if (*ret_max > 0 && !looked)
-                r = look(store, err);
+                r = store_room_look(store, err);
         if (r == 0)
                 writers++;
         pthread_mutex_unlock(&mutex);

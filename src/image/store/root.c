@@ -62,7 +62,7 @@ static int copy_file(struct merge *m, int from, int to, const char *name)
         return r == 0 && futimens(out, times) < 0 ? -errno : r;
 }
 
-static int put_file(struct merge *m, int from, int to, const char *name)
+static int image_root_put_file(struct merge *m, int from, int to, const char *name)
 {
         int r = linkat(from, name, to, name, 0) < 0 ? -errno : 0;
         if (r == -EEXIST) {
@@ -124,7 +124,7 @@ static int merge_entry(struct merge *m, int from, int to, const struct dirent *e
         if (m->entries % LOOK_EVERY == 0 && m->w->job->cancelled)
                 return -ECANCELED;
         return is_directory(from, entry) ? merge_below(m, from, to, entry->d_name, depth)
-                                         : put_file(m, from, to, entry->d_name);
+                                         : image_root_put_file(m, from, to, entry->d_name);
 }
 
 static int merge_directory(struct merge *m, int from, int to, int depth)
@@ -177,7 +177,7 @@ static int merge_layer(struct merge *m, const char *diff, int to)
         return merge_directory(m, from, to, 0);
 }
 
-static int fail(int r, const struct writer *w, struct cella_err *err)
+static int image_root_fail(int r, const struct writer *w, struct cella_err *err)
 {
         if (r == -ECANCELED)
                 return job_cancelled(w->job, err);
@@ -202,7 +202,7 @@ int root_build(struct writer *w, int to, char (*diffs)[DIGEST_HEX + 1], size_t n
                 if (r == 0)
                         r = merge_layer(&m, diffs[i], to);
                 if (r < 0)
-                        return fail(r, w, err);
+                        return image_root_fail(r, w, err);
                 ret->bytes += layer.bytes;
                 ret->files += layer.files;
         }

@@ -2,7 +2,7 @@
 #include "base/json.h"
 #include "image/store/store.h"
 
-static void put_list(struct json *j, const char *key, const char *const *list)
+static void image_show_put_list(struct json *j, const char *key, const char *const *list)
 {
         json_put_open(j, key, '[');
         for (; list && *list; list++)
@@ -15,14 +15,14 @@ static void put_config(struct json *j, const struct image *image, bool brief)
 {
         json_put_open(j, "config", '{');
         if (!brief)
-                put_list(j, "env", image->env);
+                image_show_put_list(j, "env", image->env);
         json_put_string(j, "cwd", image->cwd);
         json_put_string(j, "user", image->user);
         json_put_number(j, "uid", image->uid);
         json_put_number(j, "gid", image->gid);
         if (!brief) {
-                put_list(j, "entrypoint", image->entrypoint);
-                put_list(j, "cmd", image->cmd);
+                image_show_put_list(j, "entrypoint", image->entrypoint);
+                image_show_put_list(j, "cmd", image->cmd);
                 json_put_open(j, "labels", '{');
                 for (size_t i = 0; i < image->n_labels; i++)
                         json_put_string(j, image->labels[i].name, image->labels[i].value);
@@ -31,7 +31,7 @@ static void put_config(struct json *j, const struct image *image, bool brief)
         json_put_close(j, '}');
 }
 
-static void put(struct json *j, const char *key, const struct image *image, bool brief)
+static void image_show_put(struct json *j, const char *key, const struct image *image, bool brief)
 {
         json_put_open(j, key, '{');
         json_put_string(j, "id", image->id);
@@ -39,14 +39,14 @@ static void put(struct json *j, const char *key, const struct image *image, bool
                 json_put_string(j, "digest", image->digest);
         else
                 json_put_null(j, "digest");
-        put_list(j, "names", image->names);
+        image_show_put_list(j, "names", image->names);
         json_put_number(j, "created_ms", image->created_ms);
         json_put_number(j, "bytes", image->bytes);
         json_put_number(j, "files", image->files);
         json_put_string(j, "platform", image->platform);
         json_put_string(j, "source", image->source);
         if (!brief)
-                put_list(j, "layers", image->layers);
+                image_show_put_list(j, "layers", image->layers);
         put_config(j, image, brief);
         json_put_open(j, "runtimes", '[');
         for (size_t i = 0; i < image->n_runtimes; i++) {
@@ -61,10 +61,10 @@ static void put(struct json *j, const char *key, const struct image *image, bool
 
 void image_put(struct json *j, const char *key, const struct image *image)
 {
-        put(j, key, image, false);
+        image_show_put(j, key, image, false);
 }
 
 void image_put_brief(struct json *j, const char *key, const struct image *image)
 {
-        put(j, key, image, true);
+        image_show_put(j, key, image, true);
 }

@@ -184,7 +184,7 @@ static int find_id(int dir, const char *name, char ret[IMAGE_ID_LEN + 1])
         return -ENOENT;
 }
 
-static int not_found(const char *name, int r, struct cella_err *err)
+static int store_not_found(const char *name, int r, struct cella_err *err)
 {
         struct reference reference;
         char file[256];
@@ -222,7 +222,7 @@ int image_find_at(int dir, const char *store, const char *name, struct image **r
         char id[IMAGE_ID_LEN + 1];
         int r = strcmp(name, IMAGE_HOST) == 0 ? -EINVAL : find_id(dir, name, id);
         if (r < 0)
-                return not_found(name, r, err);
+                return store_not_found(name, r, err);
         r = image_read(dir, store, id, ret, err);
         if (r == -ENOENT && is_of_earlier_version(dir, id)) {
                 err_say(err, CELLA_NOT_FOUND, -ENOENT,
@@ -230,14 +230,14 @@ int image_find_at(int dir, const char *store, const char *name, struct image **r
                 return err_hint(err, "cella image gc converts it");
         }
         /* A name without an image is ignored: it is being removed, or is a leftover. */
-        return r == -ENOENT ? not_found(name, r, err) : r;
+        return r == -ENOENT ? store_not_found(name, r, err) : r;
 }
 
 int image_find(const char *store, const char *name, struct image **ret, struct cella_err *err)
 {
         AUTO(sys_close) int dir = sys_openat(AT_FDCWD, store, O_RDONLY | O_DIRECTORY, 0);
         if (dir < 0)
-                return not_found(name, dir, err);
+                return store_not_found(name, dir, err);
         return image_find_at(dir, store, name, ret, err);
 }
 
@@ -254,7 +254,7 @@ int image_read(int dir, const char *store, const char *id, struct image **ret, s
         if (n < 0) {
                 free(text);
                 return err_set(err, n == -ENOENT ? CELLA_NOT_FOUND : CELLA_INTERNAL, (int)n,
-                               "cannot read what image %.12s is", id);
+                               "cannot read the record of image %.12s", id);
         }
         int r = image_parse(text, (size_t)n, id, store, ret, err);
         free(text);
@@ -373,7 +373,7 @@ static struct image *make_brief(struct image *image, const char *store)
         return brief;
 }
 
-static int read_all(int dir, const char *store, bool brief, struct image **images, size_t *n)
+static int store_read_all(int dir, const char *store, bool brief, struct image **images, size_t *n)
 {
         const struct dirent *entry;
         DIR *list = open_list(dir, "meta");
@@ -424,7 +424,7 @@ static int list_images(const char *store, bool brief, struct image ***ret, size_
         int r = !images          ? -ENOMEM
                 : dir == -ENOENT ? 0
                 : dir < 0        ? dir
-                                 : read_all(dir, store, brief, images, &n);
+                                 : store_read_all(dir, store, brief, images, &n);
         if (r == 0 && n > 0)
                 r = name_all(dir, images, n);
         if (r < 0) {

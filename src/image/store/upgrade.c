@@ -20,7 +20,7 @@ struct field {
         const char *name, *key;
 };
 
-static void put_value(FILE *out, const char *key, const json_t *value)
+static void upgrade_put_value(FILE *out, const char *key, const json_t *value)
 {
         const char *text = foreign_json_text(value);
         size_t i;
@@ -31,13 +31,13 @@ static void put_value(FILE *out, const char *key, const json_t *value)
                 fprintf(out, "%s %lld%c", key, (long long)json_integer_value(value), '\0');
         else
                 json_array_foreach (value, i, element)
-                        put_value(out, key, element);
+                        upgrade_put_value(out, key, element);
 }
 
 static void put_fields(FILE *out, const json_t *object, const struct field *fields, size_t n)
 {
         for (size_t i = 0; i < n; i++)
-                put_value(out, fields[i].key, json_object_get(object, fields[i].name));
+                upgrade_put_value(out, fields[i].key, json_object_get(object, fields[i].name));
 }
 
 static void put_pair(FILE *out, const char *key, const char *name, const char *value)

@@ -131,7 +131,7 @@ static void make_cwd(int root, const char *cwd)
 }
 
 /* Builds the root directory, and sets the data that depends on it. */
-static int build(struct writer *w, const char *name, struct image *image, struct cella_err *err)
+static int store_writer_build(struct writer *w, const char *name, struct image *image, struct cella_err *err)
 {
         char diffs[LAYERS_MAX][DIGEST_HEX + 1];
         struct programs programs = {0};
@@ -232,7 +232,7 @@ static int check_names(const char *const *names, struct cella_err *err)
         return 0;
 }
 
-static size_t count(int store, const char *path)
+static size_t store_writer_count(int store, const char *path)
 {
         size_t n = 0;
         const struct dirent *entry;
@@ -264,21 +264,21 @@ static int check_room(int store, const char *id, const char *const *names, struc
         size_t more = 0;
         for (; names && *names; names++)
                 more += !has_name(store, *names);
-        if (!exists(store, id) && count(store, "meta") >= IMAGE_LIST_MAX)
+        if (!exists(store, id) && store_writer_count(store, "meta") >= IMAGE_LIST_MAX)
                 err_say(err, CELLA_OVER_CAPACITY, -ENOSPC, "the store has %d images, and takes no more",
                         IMAGE_LIST_MAX);
-        else if (more > 0 && count(store, "refs") + more > IMAGE_REFS_MAX)
+        else if (more > 0 && store_writer_count(store, "refs") + more > IMAGE_REFS_MAX)
                 err_say(err, CELLA_OVER_CAPACITY, -ENOSPC, "the store has %d names of images at most",
                         IMAGE_REFS_MAX);
         else
                 return 0;
-        err_hint(err, "cella image rm those that nobody needs, then cella image gc");
+        err_hint(err, "remove images that are not needed (cella image rm), then use cella image gc");
         return -ENOSPC;
 }
 
 /* Adds the names with the lock `commit`, so that the image is not removed in between. */
-static int finish(struct writer *w, const struct image_parts *parts, const struct image *made,
-                  struct image **ret, struct cella_err *err)
+static int store_writer_finish(struct writer *w, const struct image_parts *parts, const struct image *made,
+                               struct image **ret, struct cella_err *err)
 {
         const char *id = made->id;
         AUTO(image_free) struct image *image = NULL;
@@ -333,9 +333,9 @@ int writer_commit(struct writer *w, const struct image_parts *parts, struct imag
         r = -EAGAIN;
         for (int i = 0; i < 2 && r == -EAGAIN; i++) {
                 if (!exists(w->store, image->id) &&
-                    ((r = build(w, "root", image, err)) < 0 || (r = writer_settle(w, err)) < 0))
+                    ((r = store_writer_build(w, "root", image, err)) < 0 || (r = writer_settle(w, err)) < 0))
                         return r;
-                r = finish(w, parts, image, ret, err);
+                r = store_writer_finish(w, parts, image, ret, err);
         }
         tree_remove(w->tmp, "root"); /* if another process has added the same root first */
         sys_unlinkat(w->tmp, "meta", 0);

@@ -30,7 +30,7 @@ void parts_done(struct parts *parts)
 /* ---- lookup ---- */
 
 /* Of two parts with the same name, the later one counts. */
-static const struct part *find(const struct parts *parts, const char *name)
+static const struct part *archive_parts_find(const struct parts *parts, const char *name)
 {
         for (size_t i = parts->n; i > 0; i--)
                 if (strcmp(parts->list[i - 1].name, name) == 0)
@@ -41,9 +41,9 @@ static const struct part *find(const struct parts *parts, const char *name)
 const struct part *parts_find(const struct parts *parts, const char *name)
 {
         char path[TREE_PATH_MAX];
-        const struct part *part = tree_path(name, path) == 0 ? find(parts, path) : NULL;
+        const struct part *part = tree_path(name, path) == 0 ? archive_parts_find(parts, path) : NULL;
         for (int i = 0; part && part->kind == PART_LINK; i++)
-                part = i < LINKS_MAX ? find(parts, part->text) : NULL;
+                part = i < LINKS_MAX ? archive_parts_find(parts, part->text) : NULL;
         return part;
 }
 
@@ -63,7 +63,7 @@ const struct part *parts_need(const struct parts *parts, const char *name, enum 
         const struct part *part = parts_find(parts, name);
         if (!part)
                 err_say(err, CELLA_INVALID_REQUEST, -EBADMSG,
-                        "the archive has no '%.100s', which it says it has", name);
+                        "the archive has no '%.100s', although it refers to it", name);
         else if (part->kind == PART_BROKEN)
                 err_say(err, CELLA_INVALID_REQUEST, -EBADMSG, "'%.60s' in the archive: %.160s", name,
                         part->text);
@@ -90,7 +90,8 @@ struct reading {
         size_t head_len, head_used;
 };
 
-static struct part *add(struct reading *r, const char *name, enum part_kind kind, struct cella_err *err)
+static struct part *archive_parts_add(struct reading *r, const char *name, enum part_kind kind,
+                                      struct cella_err *err)
 {
         struct parts *p = r->parts;
         if (p->n == PARTS_MAX) {
@@ -156,11 +157,12 @@ static bool is_tar(const char *head, size_t len)
 
 static int read_text(struct reading *r, const char *name, size_t size, struct cella_err *err)
 {
-        struct part *part = add(r, name, PART_TEXT, err);
+        struct part *part = archive_parts_add(r, name, PART_TEXT, err);
         if (!part)
                 return err ? err->num : -ENOMEM;
         if ((r->parts->bytes += size) > TEXTS_MAX)
-                return err_say(err, CELLA_TOO_LARGE, -EFBIG, "the archive says too much about its images");
+                return err_say(err, CELLA_TOO_LARGE, -EFBIG,
+                               "the archive has too much metadata about its images");
         part->text = malloc(size + 1);
         if (!part->text)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "cannot read the archive");
@@ -183,7 +185,7 @@ static int read_layer(struct reading *r, const char *name, struct cella_err *err
 {
         struct cella_err why = {0};
         const struct layer_source source = {.fd = -1, .read = read_part, .arg = r};
-        struct part *part = add(r, name, PART_LAYER, err);
+        struct part *part = archive_parts_add(r, name, PART_LAYER, err);
         if (!part)
                 return err ? err->num : -ENOMEM;
         int e = writer_add_layer_digest(r->w, &source, part->diff, part->digest, &why);
@@ -197,7 +199,7 @@ static int read_layer(struct reading *r, const char *name, struct cella_err *err
         return e;
 }
 
-static int read_file(struct reading *r, const char *name, int64_t size, struct cella_err *err)
+static int archive_parts_read_file(struct reading *r, const char *name, int64_t size, struct cella_err *err)
 {
         r->head_len = r->head_used = 0;
         while (r->head_len < HEAD) {
@@ -234,7 +236,7 @@ static int read_link(struct reading *r, const char *name, const char *target, bo
         snprintf(path, sizeof path, "%.*s/%s", (int)len, name, target);
         if (tree_path(path, clean) < 0)
                 return 0; /* it cannot be referenced */
-        struct part *part = add(r, name, PART_LINK, err);
+        struct part *part = archive_parts_add(r, name, PART_LINK, err);
         if (!part)
                 return err ? err->num : -ENOMEM;
         part->text = strdup(clean);
@@ -254,8 +256,9 @@ static int read_entry(struct reading *r, struct archive_entry *entry, struct cel
                 return read_link(r, name, link, false, err);
         if (archive_entry_filetype(entry) == AE_IFLNK && (link = archive_entry_symlink(entry)))
                 return read_link(r, name, link, true, err);
-        return archive_entry_filetype(entry) == AE_IFREG ? read_file(r, name, archive_entry_size(entry), err)
-                                                         : 0;
+        return archive_entry_filetype(entry) == AE_IFREG
+                       ? archive_parts_read_file(r, name, archive_entry_size(entry), err)
+                       : 0;
 }
 
 int parts_read(struct imager_job *job, struct writer *w, struct stream *stream, struct parts *ret,

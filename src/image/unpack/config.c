@@ -24,7 +24,7 @@ struct reading {
         int failed;
 };
 
-static void broken(struct reading *r, const char *what, const char *how)
+static void image_config_broken(struct reading *r, const char *what, const char *how)
 {
         if (r->failed == 0)
                 r->failed = err_say(r->err, CELLA_INVALID_REQUEST, -EBADMSG,
@@ -46,9 +46,9 @@ static const char *get_text(struct reading *r, const json_t *object, const char 
         if (foreign_json_is_absent(object, name))
                 return "";
         if (!text)
-                broken(r, name, "is not a text");
+                image_config_broken(r, name, "is not a string");
         else if (strlen(text) > TEXT_MAX)
-                broken(r, name, "is too long");
+                image_config_broken(r, name, "is too long");
         else
                 return text;
         return "";
@@ -58,9 +58,9 @@ static void add_text(struct reading *r, const json_t *value, const char *name, s
 {
         const char *text = foreign_json_text(value);
         if (!text) {
-                broken(r, name, "is not a list of texts");
+                image_config_broken(r, name, "is not a list of strings");
         } else if (strlen(text) + 1 > *left) {
-                broken(r, name, "is too long");
+                image_config_broken(r, name, "is too long");
         } else {
                 *left -= strlen(text) + 1;
                 *r->strings++ = keep_text(r, text);
@@ -74,7 +74,7 @@ static const char **get_list(struct reading *r, const json_t *object, const char
         size_t i;
         json_t *value;
         if (!foreign_json_is_absent(object, name) && !json_is_array(list))
-                broken(r, name, "is not a list of texts");
+                image_config_broken(r, name, "is not a list of strings");
         json_array_foreach (list, i, value)
                 if (r->failed == 0)
                         add_text(r, value, name, &max);
@@ -117,7 +117,8 @@ static const char **get_env(struct reading *r, const json_t *config)
         return env;
 }
 
-/* Labels that are not strings or do not fit are omitted. */
+/* Labels that are not strings or do not fit are omitted.  The size is that of the records "label NAME" and
+ * "=VALUE" of store/document.c, with their NULs. */
 static const struct image_pair *get_labels(struct reading *r, const json_t *config, size_t *n)
 {
         json_t *labels = json_object_get(config, "Labels"), *value;
@@ -125,10 +126,10 @@ static const struct image_pair *get_labels(struct reading *r, const json_t *conf
         const char *name;
         size_t left = LABELS_MAX;
         if (!foreign_json_is_absent(config, "Labels") && !json_is_object(labels))
-                broken(r, "Labels", "is not an object");
+                image_config_broken(r, "Labels", "is not an object");
         json_object_foreach (labels, name, value) {
                 const char *text = foreign_json_text(value);
-                size_t size = strlen(name) + json_string_length(value) + 8;
+                size_t size = strlen(name) + json_string_length(value) + sizeof "label " + sizeof "=";
                 if (!text || size > left)
                         continue;
                 left -= size;
@@ -145,9 +146,9 @@ static const char **get_layers(struct reading *r, const json_t *top)
         const char **layers = get_list(r, rootfs, "diff_ids", LAYERS_MAX * (DIGEST_HEX + 8));
         for (const char **p = layers; *p; p++)
                 if (!digest_is_valid(*p))
-                        broken(r, "rootfs.diff_ids", "is not a list of digests");
+                        image_config_broken(r, "rootfs.diff_ids", "is not a list of digests");
         if (!layers[0])
-                broken(r, "rootfs.diff_ids", "has no layer");
+                image_config_broken(r, "rootfs.diff_ids", "has no layer");
         return layers;
 }
 
@@ -158,11 +159,11 @@ static const char *get_platform(struct reading *r, const json_t *top, char *text
                    *variant = get_text(r, top, "variant");
         platform_of_this_machine(&own);
         if (os[0] && strcmp(os, "linux") != 0)
-                broken(r, "it", "is not for Linux");
+                image_config_broken(r, "it", "is not for Linux");
         snprintf(text, size, "linux/%s%s%s", architecture[0] ? architecture : own.architecture,
                  variant[0] ? "/" : "", variant);
         if (platform_parse(text, &p, NULL) < 0)
-                broken(r, "architecture", "is not the name of a processor");
+                image_config_broken(r, "architecture", "is not the name of a processor");
         return text;
 }
 
@@ -192,9 +193,9 @@ static void read_document(struct reading *r, const json_t *top, char *more, stru
 {
         const json_t *config = json_object_get(top, "config");
         if (!json_is_object(top))
-                broken(r, "it", "is not an object");
+                image_config_broken(r, "it", "is not an object");
         if (!foreign_json_is_absent(top, "config") && !json_is_object(config))
-                broken(r, "config", "is not an object");
+                image_config_broken(r, "config", "is not an object");
         ret->platform = get_platform(r, top, more, MANIFEST_PLATFORM_SIZE + 2 * TEXT_MAX);
         ret->layers = get_layers(r, top);
         ret->env = get_env(r, config);

@@ -64,29 +64,28 @@ static int check_layers(const struct importing *in, const struct part *config, c
                 return r;
         if (wanted != n)
                 return err_say(err, CELLA_INVALID_REQUEST, -EBADMSG,
-                               "the archive lists %zu layers of an image that has %zu", n, wanted);
+                               "the archive lists %zu layers for an image with %zu layers", n, wanted);
         for (size_t i = 0; i < n; i++) {
                 const struct part *layer = parts_need(in->parts, layers[i], PART_LAYER, err);
                 if (!layer)
                         return -EBADMSG;
                 if (strcmp(layer->diff, diffs[i]) != 0)
-                        return err_say(
-                                err, CELLA_INVALID_REQUEST, -EBADMSG,
-                                "the layer '%.60s' is sha256:%.16s..., where sha256:%.16s... was said to be",
-                                layers[i], layer->diff, diffs[i]);
+                        return err_say(err, CELLA_INVALID_REQUEST, -EBADMSG,
+                                       "the layer '%.60s' has the digest sha256:%.16s..., but its image "
+                                       "expects sha256:%.16s...",
+                                       layers[i], layer->diff, diffs[i]);
         }
         return 0;
 }
 
-static int commit(struct importing *in, const struct image_parts *parts, struct cella_err *err)
+static int import_commit(struct importing *in, const struct image_parts *parts, struct cella_err *err)
 {
         struct imported *ret = in->ret;
         if (ret->n == IMPORT_IMAGES_MAX)
                 return err_say(err, CELLA_TOO_LARGE, -E2BIG, "the archive has more than %d images",
                                IMPORT_IMAGES_MAX);
         if (!parts->names[0]) {
-                err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
-                        "the archive does not say how its image is called");
+                err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "the archive has no name for its image");
                 return err_hint(err, "cella image import FILE NAME");
         }
         ret->image = image_free(ret->image);
@@ -108,7 +107,7 @@ int import_image(struct importing *in, const struct part *config, const char *co
                 .source = in->source,
         };
         int r = check_layers(in, config, layers, n, err);
-        return r < 0 || in->only_check ? r : commit(in, &parts, err);
+        return r < 0 || in->only_check ? r : import_commit(in, &parts, err);
 }
 
 static int import_parts(struct importing *in, struct stream *stream, struct cella_err *err)
@@ -124,13 +123,14 @@ static int import_parts(struct importing *in, struct stream *stream, struct cell
         if (index && index->kind == PART_TEXT)
                 return import_oci(in, index, err);
         err_say(err, CELLA_INVALID_REQUEST, -EBADMSG, "the archive has neither manifest.json nor index.json");
-        return err_hint(err, "what docker save and skopeo write can be imported, or a root directory as tar");
+        return err_hint(err, "import an archive of docker save or skopeo, or a root directory as tar");
 }
 
 /* ---- a root directory ---- */
 
-/* Creates the configuration of an image from a root directory.  Its digest is the image's id: the same
- * archive must always give the same text, in every version of this program. */
+/* Creates the configuration of an image from a root directory.  Its digest is the image's id.  So the same
+ * archive must give the same text every time; if this text changes, a later version gives the archive another
+ * id. */
 static int write_config(const struct importing *in, const char *diff, char **ret, size_t *ret_len)
 {
         const json_t *config = json_object_get(in->job->request, "config");
@@ -151,7 +151,7 @@ static int import_root(struct importing *in, const struct layer_source *source, 
         const char *names[] = {in->name, NULL};
         if (!in->name) {
                 err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
-                        "the archive is a root directory, and has no name");
+                        "the archive is a root directory, so the image needs a name");
                 return err_hint(err, "cella image import FILE NAME");
         }
         int r = writer_add_stream(in->w, stream, source, diff, err);
@@ -160,7 +160,8 @@ static int import_root(struct importing *in, const struct layer_source *source, 
         r = write_config(in, diff, &config, &len);
         const struct image_parts parts = {
                 .config = config, .config_len = len, .names = names, .source = in->source};
-        r = r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot import an image") : commit(in, &parts, err);
+        r = r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot import an image")
+                  : import_commit(in, &parts, err);
         free(config);
         return r;
 }
@@ -173,9 +174,9 @@ int import_check_name(const char *name, const struct reference *reference, struc
         if (!reference->digest[0] && !image_name_is_id(name))
                 return 0;
         err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
-                "'%.120s' cannot be the name of an import: it is written as %s is", name,
+                "'%.120s' cannot be the name of an import: it has the form of %s", name,
                 reference->digest[0] ? "a digest" : "an id");
-        return err_hint(err, "a digest comes with a pull, and an id by itself: NAME or NAME:TAG");
+        return err_hint(err, "use NAME or NAME:TAG");
 }
 
 static int read_request(struct importing *in, struct cella_err *err)
@@ -188,7 +189,8 @@ static int read_request(struct importing *in, struct cella_err *err)
                 in->name = name;
                 if (strcmp(in->name, IMAGE_HOST) == 0)
                         return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
-                                       "'" IMAGE_HOST "' is this machine, and no image can be called so");
+                                       "'" IMAGE_HOST
+                                       "' means this machine and cannot be the name of an image");
                 if (reference_parse(in->name, &reference, err) < 0 ||
                     import_check_name(in->name, &reference, err) < 0)
                         return -EINVAL;

@@ -11,7 +11,7 @@
 #define VALUES_MAX 65536
 #define TAGS_MAX 64
 
-static int broken(struct cella_err *err, const char *what)
+static int import_docker_broken(struct cella_err *err, const char *what)
 {
         return err_say(err, CELLA_INVALID_REQUEST, -EBADMSG, "manifest.json was refused: %s", what);
 }
@@ -58,17 +58,17 @@ static int import_entry(struct importing *in, const json_t *entry, struct cella_
         const char *config = foreign_json_get_text(entry, "Config");
         size_t n_layers, n_tags;
         if (!config)
-                return broken(err, "an image has no Config");
+                return import_docker_broken(err, "an image has no Config");
         const size_t listed = json_array_size(json_object_get(entry, "Layers"));
         if (listed > LAYERS_MAX)
                 return err_say(err, CELLA_TOO_LARGE, -E2BIG, "the image has %zu layers, more than %d", listed,
                                LAYERS_MAX);
         if (get_list(entry, "Layers", layers, LAYERS_MAX, &n_layers) < 0)
-                return broken(err, "Layers is not a list of files");
+                return import_docker_broken(err, "Layers is not a list of files");
         if (n_layers == 0)
-                return broken(err, "an image has no layers");
+                return import_docker_broken(err, "an image has no layers");
         if (get_list(entry, "RepoTags", tags, TAGS_MAX, &n_tags) < 0)
-                return broken(err, "RepoTags is not a list of names");
+                return import_docker_broken(err, "RepoTags is not a list of names");
         const struct part *part = parts_need(in->parts, config, PART_TEXT, err);
         if (!part)
                 return -EBADMSG;
@@ -90,14 +90,14 @@ int import_docker(struct importing *in, const struct part *manifest, struct cell
         AUTO(json_decref)
         json_t *list = foreign_json_parse(manifest->text, manifest->len, VALUES_MAX, 0, &why);
         if (!list)
-                return broken(err, why.msg);
+                return import_docker_broken(err, why.msg);
         const size_t n = json_array_size(list);
         if (n == 0)
-                return broken(err, "it is not a list of images");
+                return import_docker_broken(err, "it is not a list of images");
         if (in->name && n > 1) {
                 err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
-                        "the archive has %zu images, which cannot all be called '%.80s'", n, in->name);
-                return err_hint(err, "without a name each is called as the archive says");
+                        "the archive has %zu images, which cannot all have the name '%.80s'", n, in->name);
+                return err_hint(err, "leave out the name: each image then has its name from the archive");
         }
         int r = 0;
         for (int pass = 0; pass < 2; pass++) {

@@ -77,7 +77,7 @@ int import_oci(struct importing *in, const struct part *index, struct cella_err 
                 part = i < NESTED_MAX ? parts_need(in->parts, blob, PART_TEXT, err) : NULL;
                 if (i == NESTED_MAX)
                         err_say(err, CELLA_INVALID_REQUEST, -EBADMSG,
-                                "the archive's index has lists of lists of lists");
+                                "the index of the archive is nested too deeply");
                 r = part ? manifest_read(part->text, part->len, NULL, &in->platform, m, err) : -EBADMSG;
         }
         if (r == 0 && part == index)

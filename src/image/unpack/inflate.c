@@ -63,7 +63,7 @@ static ssize_t more(struct inflate *f, const void **ret)
         return n;
 }
 
-static ssize_t give(struct archive *a, void *arg, const void **ret)
+static ssize_t inflate_give(struct archive *a, void *arg, const void **ret)
 {
         ssize_t n = more(arg, ret);
         if (n >= 0)
@@ -127,7 +127,7 @@ static int open_source(struct inflate *f)
                 return -ENOMEM;
         /* For a filter that needs an external program, libarchive only warns, and fails later. */
         if (filter(f->archive) != ARCHIVE_OK || archive_read_support_format_raw(f->archive) != ARCHIVE_OK ||
-            archive_read_open(f->archive, f, NULL, give, NULL) != ARCHIVE_OK ||
+            archive_read_open(f->archive, f, NULL, inflate_give, NULL) != ARCHIVE_OK ||
             archive_read_next_header(f->archive, &entry) != ARCHIVE_OK)
                 return -EBADMSG;
         /* The filter and the source; with more filters libarchive might never end. */
@@ -138,7 +138,7 @@ static int open_source(struct inflate *f)
         return 0;
 }
 
-static int fail(const struct inflate *f, int r, struct cella_err *err)
+static int inflate_fail(const struct inflate *f, int r, struct cella_err *err)
 {
         const char *why = f->archive ? archive_error_string(f->archive) : f->zlib.msg;
         if (f->failed)
@@ -147,7 +147,8 @@ static int fail(const struct inflate *f, int r, struct cella_err *err)
                 return err_say(err, CELLA_INVALID_REQUEST, r, "cancelled");
         if (f->failed || r != -EBADMSG)
                 return err_set(err, CELLA_INTERNAL, r, "cannot read the archive");
-        return err_say(err, CELLA_INVALID_REQUEST, -EBADMSG, "the archive's compression is broken: %.150s",
+        return err_say(err, CELLA_INVALID_REQUEST, -EBADMSG,
+                       "the compressed data of the archive is damaged: %.150s",
                        why ? why : "it cannot be uncompressed");
 }
 
@@ -209,9 +210,9 @@ ssize_t inflate_read(struct inflate *f, void *data, size_t size, struct cella_er
 {
         int r = f->opened ? 0 : open_source(f);
         if (r < 0)
-                return fail(f, r, err);
+                return inflate_fail(f, r, err);
         ssize_t n = f->gzip      ? read_gzip(f, data, size)
                     : f->archive ? archive_read_data(f->archive, data, size)
                                  : read_plain(f, data, size);
-        return n < 0 ? fail(f, -EBADMSG, err) : n;
+        return n < 0 ? inflate_fail(f, -EBADMSG, err) : n;
 }

@@ -68,12 +68,12 @@ int layer_publish(struct writer *w, const char *diff, struct cella_err *err)
                 return 0;
         if (!is_there(w->tmp, "", diff))
                 return err_say(err, CELLA_INVALID_REQUEST, -EBADMSG,
-                               "the image has a layer that is not there: sha256:%.12s", diff);
+                               "a layer of the image is missing: sha256:%.12s", diff);
         int r = move_layer(w, diff);
         return r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot put a layer into the store") : 0;
 }
 
-static int keep(struct writer *w, const char *diff, struct cella_err *err)
+static int layer_keep(struct writer *w, const char *diff, struct cella_err *err)
 {
         int r = writer_settle(w, err);
         if (r < 0)
@@ -95,7 +95,7 @@ int layers_fit(const struct writer *w, struct cella_err *err)
         if (r == 0)
                 r = layers_disk(w->tmp, &ours);
         if (r < 0)
-                return err_set(err, CELLA_INTERNAL, r, "cannot see how large the store of images is");
+                return err_set(err, CELLA_INTERNAL, r, "cannot determine the size of the store of images");
         return there + ours > w->budget.room ? room_refuse(w->budget.room, err) : 0;
 }
 
@@ -107,7 +107,7 @@ static int check_digest(const char *what, const char *expected, const char *got,
         if (hex && strcmp(hex, got) == 0)
                 return 0;
         return err_say(err, CELLA_INVALID_REQUEST, -EBADMSG,
-                       "a layer's %s is sha256:%.16s..., where %.23s... was said to be", what, got, expected);
+                       "a layer's %s is sha256:%.16s..., but %.23s... was expected", what, got, expected);
 }
 
 /* Headers and padding are not content, but a stream that contains nothing else is limited, too. */
@@ -152,8 +152,8 @@ static int stage(struct writer *w, const char *name, const char *diff, const cha
         return r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot write to the store") : 0;
 }
 
-static int add(struct writer *w, struct stream *stream, const struct layer_source *source,
-               char diff[DIGEST_HEX + 1], char blob[DIGEST_HEX + 1], struct cella_err *err)
+static int layer_add(struct writer *w, struct stream *stream, const struct layer_source *source,
+                     char diff[DIGEST_HEX + 1], char blob[DIGEST_HEX + 1], struct cella_err *err)
 {
         struct layer u = {0};
         char name[ID_SIZE];
@@ -165,7 +165,7 @@ static int add(struct writer *w, struct stream *stream, const struct layer_sourc
         if (r == 0)
                 r = stage(w, name, diff, blob, &u, err);
         if (r == 0 && source->keep)
-                r = keep(w, diff, err);
+                r = layer_keep(w, diff, err);
         pthread_mutex_unlock(&w->mutex);
         tree_remove(w->tmp, name); /* no effect if it was renamed */
         room_give(u.disk);
@@ -179,7 +179,7 @@ int writer_add_layer_digest(struct writer *w, const struct layer_source *source,
 {
         AUTO(stream_close) struct stream *stream = NULL;
         int r = stream_open(w->job, source, writer_stream_max(w), &stream, err);
-        return r < 0 ? r : add(w, stream, source, ret_diff, ret_blob, err);
+        return r < 0 ? r : layer_add(w, stream, source, ret_diff, ret_blob, err);
 }
 
 int writer_add_layer(struct writer *w, const struct layer_source *source, char ret_diff[DIGEST_HEX + 1],
@@ -196,5 +196,5 @@ int writer_add_stream(struct writer *w, struct stream *stream, const struct laye
                       char ret_diff[DIGEST_HEX + 1], struct cella_err *err)
 {
         char blob[DIGEST_HEX + 1];
-        return add(w, stream, source, ret_diff, blob, err);
+        return layer_add(w, stream, source, ret_diff, blob, err);
 }

@@ -58,13 +58,13 @@ json_t *paths_to_json(const struct paths *paths)
         return array;
 }
 
-static int digit(char c)
+static int paths_digit(char c)
 {
         return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
 /* Reads one element of paths_to_json(). */
-static int decode(const json_t *value, char ret[TREE_PATH_MAX])
+static int paths_decode(const json_t *value, char ret[TREE_PATH_MAX])
 {
         char text[TREE_PATH_MAX];
         const char *coded = json_string_value(value);
@@ -75,9 +75,9 @@ static int decode(const json_t *value, char ret[TREE_PATH_MAX])
         for (size_t i = 0; i < len; i++) {
                 char c = coded[i];
                 if (c == '%') {
-                        if (len - i < 3 || digit(coded[i + 1]) < 0 || digit(coded[i + 2]) < 0)
+                        if (len - i < 3 || paths_digit(coded[i + 1]) < 0 || paths_digit(coded[i + 2]) < 0)
                                 return -EINVAL;
-                        c = (char)(digit(coded[i + 1]) << 4 | digit(coded[i + 2]));
+                        c = (char)(paths_digit(coded[i + 1]) << 4 | paths_digit(coded[i + 2]));
                         i += 2;
                 }
                 if (c == '\0' || n + 1 == sizeof text)
@@ -96,7 +96,7 @@ int paths_from_json(const json_t *array, struct paths *ret)
         if (!json_is_array(array))
                 return -EINVAL;
         json_array_foreach (array, i, value) {
-                int r = decode(value, path);
+                int r = paths_decode(value, path);
                 if (r == 0)
                         r = paths_add(ret, path);
                 if (r < 0)

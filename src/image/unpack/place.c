@@ -34,7 +34,8 @@ int place_fail(const char *path, int r, struct cella_err *err)
 {
         if (r == -ENOSPC || r == -EDQUOT) {
                 err_set(err, CELLA_INTERNAL, r, "the image does not fit in the store");
-                return err_hint(err, "cella image gc, or make room");
+                return err_hint(err,
+                                "remove images (cella image rm, cella image gc), or free space on the disk");
         }
         return err_set(err, CELLA_INTERNAL, r, "cannot unpack '%.120s'", path);
 }
@@ -87,7 +88,8 @@ int place_path(int top, const char *path)
         }
 }
 
-static int open_parent(struct place *p, const char *path, const char *parent, struct cella_err *err)
+static int unpack_place_open_parent(struct place *p, const char *path, const char *parent,
+                                    struct cella_err *err)
 {
         if (p->parent >= 0 && strcmp(parent, p->parent_path) == 0)
                 return p->parent;
@@ -96,7 +98,7 @@ static int open_parent(struct place *p, const char *path, const char *parent, st
         if (fd == -ENOENT)
                 fd = place_path(p->top, parent);
         if (fd == -ENOTDIR || fd == -ELOOP)
-                return place_refuse(path, "is in something that is no directory", err);
+                return place_refuse(path, "is below something that is not a directory", err);
         if (fd == -E2BIG || fd == -ENAMETOOLONG)
                 return place_refuse(path, "is too deep", err);
         if (fd < 0)
@@ -111,9 +113,9 @@ static int locate(struct place *p, const char *path, const char **ret_name, stru
 {
         char parent[TREE_PATH_MAX];
         if (path[0] == '\0')
-                return place_refuse("/", "is not a directory in it", err);
+                return place_refuse("/", "must be a directory", err);
         *ret_name = tree_split(path, parent);
-        return open_parent(p, path, parent, err);
+        return unpack_place_open_parent(p, path, parent, err);
 }
 
 /* ---- entries ---- */
@@ -165,7 +167,7 @@ int place_symlink(struct place *p, const char *path, const char *target, struct 
 {
         const char *name;
         if (!target || !target[0] || strlen(target) >= TREE_PATH_MAX)
-                return place_refuse(path, "is a link to nothing that can be", err);
+                return place_refuse(path, "is a link with an invalid target", err);
         int at = locate(p, path, &name, err);
         if (at < 0)
                 return at;
@@ -206,10 +208,10 @@ int place_link(struct place *p, const char *path, const char *target, struct cel
         AUTO(sys_close) int from = resolve(p->top, target_parent);
         int r = from < 0 ? from : target_name[0] ? link_to(from, target_name, at, name) : -EINVAL;
         if (r == -ENOENT || r == -ENOTDIR || r == -ELOOP || r == -E2BIG)
-                return place_refuse(path, "is a link to a file that is not in it", err);
+                return place_refuse(path, "is a hard link to a file that is not in the archive", err);
         if (r == -EINVAL)
-                return place_refuse(path, "is a link to what is no file", err);
+                return place_refuse(path, "is a hard link to something that is not a file", err);
         if (r == -EMLINK)
-                return place_refuse(path, "is one name too many of a file", err);
+                return place_refuse(path, "is a hard link to a file that has too many", err);
         return r < 0 ? place_fail(path, r, err) : 0;
 }

@@ -11,6 +11,7 @@
 
 #include "base/auto.h"
 #include "base/err.h"
+#include "base/runtime.h"
 #include "image/unpack/tree.h"
 #include "sys/file.h"
 
@@ -21,27 +22,13 @@
 #define PROGRAM_SIZE 256
 #define HEADER_MAX ((size_t)64 << 10)
 
-const struct program_name program_names[] = {
-        {"sh", "sh", false},           {"bash", "bash", false},
-        {"zsh", "zsh", false},         {"python", "python3", false},
-        {"python3", "python3", true},  {"pypy3", "pypy3", true},
-        {"node", "node", true},        {"perl", "perl", true},
-        {"ruby", "ruby", true},        {"php", "php", true},
-        {"lua", "lua", true},          {"tclsh", "tclsh", true},
-        {"Rscript", "Rscript", false}, {"awk", "awk", false},
-        {"java", "java", true},        {"go", "go", true},
-        {"rust", "rustc", false},      {"c", "cc", false},
-        {"c++", "c++", false},         {"cpp", "c++", false},
-};
-const size_t program_names_len = ARRAY_LEN(program_names);
-
 /* ---- the list ---- */
 
 struct program_slot {
         char name[NAME_SIZE], program[PROGRAM_SIZE];
 };
 
-static const struct program_slot *find(const struct programs *p, const char *name)
+static const struct program_slot *programs_slot(const struct programs *p, const char *name)
 {
         for (size_t i = 0; i < p->n; i++)
                 if (strcmp(p->slots[i].name, name) == 0)
@@ -49,10 +36,10 @@ static const struct program_slot *find(const struct programs *p, const char *nam
         return NULL;
 }
 
-static void add(struct programs *p, const char *name, const char *program)
+static void programs_add(struct programs *p, const char *name, const char *program)
 {
         struct program_slot *slot = &p->slots[p->n];
-        if (p->n == IMAGE_RUNTIMES_MAX || find(p, name) || strlen(name) >= NAME_SIZE ||
+        if (p->n == IMAGE_RUNTIMES_MAX || programs_slot(p, name) || strlen(name) >= NAME_SIZE ||
             strlen(program) >= PROGRAM_SIZE)
                 return;
         memcpy(slot->name, name, strlen(name) + 1);
@@ -68,19 +55,6 @@ void programs_done(struct programs *p)
 
 /* ---- programs in PATH ---- */
 
-/* Returns the runtime of a program name according to the table: the name itself, or with a version
- * appended. */
-static const char *runtime_of(const char *name, const struct program_name *known)
-{
-        size_t len = strlen(known->program);
-        if (strcmp(name, known->program) == 0)
-                return known->runtime;
-        return known->versions && strncmp(name, known->program, len) == 0 && strlen(name) < NAME_SIZE &&
-                               strspn(name + len, "0123456789.") == strlen(name + len)
-                       ? name
-                       : NULL;
-}
-
 /* Returns whether it is an executable file, following links inside the image. */
 static bool is_program(int root, const char *path)
 {
@@ -90,20 +64,23 @@ static bool is_program(int root, const char *path)
 }
 
 /* The program in the earliest directory is used. */
-static void look_at(int root, const char *dir, const char *name, struct programs *p)
+static void programs_look_at(int root, const char *dir, const char *name, struct programs *p)
 {
         char path[PROGRAM_SIZE];
+        const bool versioned = runtime_is_program(name);
         int known = -1; /* whether it is executable: -1: not checked yet */
-        for (size_t i = 0; i < program_names_len && known != 0; i++) {
-                const char *runtime = runtime_of(name, &program_names[i]);
-                if (!runtime || find(p, runtime))
+        for (size_t i = 0; i < runtimes_len && known != 0; i++) {
+                const char *runtime = versioned ? name : NULL;
+                if (strcmp(name, runtimes[i].program) == 0)
+                        runtime = runtimes[i].name;
+                if (!runtime || programs_slot(p, runtime))
                         continue;
                 if (known < 0) {
                         int n = snprintf(path, sizeof path, "%s/%s", dir, name);
                         known = n > 0 && (size_t)n < sizeof path && is_program(root, path);
                 }
                 if (known)
-                        add(p, runtime, path);
+                        programs_add(p, runtime, path);
         }
 }
 
@@ -117,11 +94,11 @@ static void look_in(int root, const char *dir, struct programs *p)
                 return;
         }
         for (size_t i = 0; i < ENTRIES_MAX && (entry = readdir(list)); i++)
-                look_at(root, dir, entry->d_name, p);
+                programs_look_at(root, dir, entry->d_name, p);
         closedir(list);
 }
 
-static const char *variable(const char *const *env, const char *name)
+static const char *programs_variable(const char *const *env, const char *name)
 {
         size_t len = strlen(name);
         const char *value = NULL;
@@ -173,10 +150,10 @@ static bool version_of(const char *text, int parts, char *ret, size_t size)
 static void add_version(struct programs *p, const char *program, const char *prefix, const char *version)
 {
         char name[NAME_SIZE];
-        const struct program_slot *slot = find(p, program);
+        const struct program_slot *slot = programs_slot(p, program);
         int n = snprintf(name, sizeof name, "%s%s", prefix, version);
         if (slot && n > 0 && (size_t)n < sizeof name)
-                add(p, name, slot->program);
+                programs_add(p, name, slot->program);
 }
 
 /* The official images have the version in a variable. */
@@ -193,7 +170,7 @@ static void add_versions(const char *const *env, struct programs *p)
         };
         for (size_t i = 0; i < ARRAY_LEN(known); i++) {
                 char version[NAME_SIZE];
-                const char *text = variable(env, known[i].variable);
+                const char *text = programs_variable(env, known[i].variable);
                 if (text && version_of(text, known[i].parts, version, sizeof version))
                         add_version(p, known[i].program, known[i].prefix, version);
         }
@@ -205,7 +182,7 @@ static void add_node(int root, struct programs *p)
         static const char *const headers[] = {"usr/local/include/node/node_version.h",
                                               "usr/include/node/node_version.h"};
         static const char define[] = "#define NODE_MAJOR_VERSION ";
-        for (size_t i = 0; i < ARRAY_LEN(headers) && find(p, "node"); i++) {
+        for (size_t i = 0; i < ARRAY_LEN(headers) && programs_slot(p, "node"); i++) {
                 char *text = NULL, version[NAME_SIZE];
                 size_t len;
                 if (tree_read(root, headers[i], HEADER_MAX, &text, &len) < 0)
@@ -219,7 +196,7 @@ static void add_node(int root, struct programs *p)
 
 int programs_find(int root, const char *const *env, struct programs *ret, struct cella_err *err)
 {
-        const char *path = variable(env, "PATH");
+        const char *path = programs_variable(env, "PATH");
         struct programs p = {.slots = calloc(IMAGE_RUNTIMES_MAX, sizeof *p.slots)};
         if (!p.slots)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "an image's programs");

@@ -1,18 +1,9 @@
-/* image/unpack/programs.h -- finds the runtimes of an image. */
+/* image/unpack/programs.h -- finds the runtimes (base/runtime.h) of an image. */
 #pragma once
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "cella.h"
 #include "image/store/store.h"
-
-/* The runtimes of engine/runtime.c and their programs; a test compares both lists. */
-struct program_name {
-        const char *runtime, *program;
-        bool versions; /* a program with an appended version is a runtime of that name */
-};
-extern const struct program_name program_names[];
-extern const size_t program_names_len;
 
 struct programs {
         struct image_pair list[IMAGE_RUNTIMES_MAX];

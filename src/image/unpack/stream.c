@@ -90,7 +90,7 @@ static char *free_block(struct stream *s)
         return block;
 }
 
-static void finish(struct stream *s, const struct cella_err *err)
+static void unpack_stream_finish(struct stream *s, const struct cella_err *err)
 {
         pthread_mutex_lock(&s->mutex);
         if (err)
@@ -102,13 +102,13 @@ static void finish(struct stream *s, const struct cella_err *err)
 
 static int too_large(const struct stream *s, struct cella_err *err)
 {
-        err_say(err, CELLA_TOO_LARGE, -EFBIG, "the archive is larger than %llu bytes when it is unpacked",
+        err_say(err, CELLA_TOO_LARGE, -EFBIG, "the unpacked archive is larger than %llu bytes, the limit",
                 (unsigned long long)s->max);
-        return err_hint(err, "the limit can be raised by the one who asks for it");
+        return err_hint(err, "use a smaller image");
 }
 
 /* Fills a block as far as possible. */
-static ssize_t fill(struct stream *s, char *block, struct cella_err *err)
+static ssize_t unpack_stream_fill(struct stream *s, char *block, struct cella_err *err)
 {
         size_t n = 0;
         while (n < STREAM_BLOCK) {
@@ -125,15 +125,15 @@ static ssize_t fill(struct stream *s, char *block, struct cella_err *err)
         return s->total > s->max ? too_large(s, err) : (ssize_t)n;
 }
 
-static void *decode(void *arg)
+static void *unpack_stream_decode(void *arg)
 {
         struct stream *s = arg;
         struct cella_err err = {0};
         char *block;
         while ((block = free_block(s))) {
-                ssize_t n = fill(s, block, &err);
+                ssize_t n = unpack_stream_fill(s, block, &err);
                 if (n < 0) {
-                        finish(s, &err);
+                        unpack_stream_finish(s, &err);
                         return NULL;
                 }
                 if (n == 0)
@@ -143,12 +143,12 @@ static void *decode(void *arg)
                 pthread_cond_broadcast(&s->changed);
                 pthread_mutex_unlock(&s->mutex);
         }
-        finish(s, NULL);
+        unpack_stream_finish(s, NULL);
         return NULL;
 }
 
 /* The thread waits until it is known that the digest is needed. */
-static void *hash(void *arg)
+static void *unpack_stream_hash(void *arg)
 {
         struct stream *s = arg;
         pthread_mutex_lock(&s->mutex);
@@ -177,7 +177,7 @@ static void *hash(void *arg)
 /* ---- the user ---- */
 
 /* Waits for block number `at`. */
-static ssize_t wait_for(struct stream *s, uint64_t at, const void **ret)
+static ssize_t unpack_stream_wait_for(struct stream *s, uint64_t at, const void **ret)
 {
         ssize_t n = 0;
         while (s->filled <= at && !s->at_end)
@@ -194,7 +194,7 @@ static ssize_t wait_for(struct stream *s, uint64_t at, const void **ret)
 ssize_t stream_peek(struct stream *s, const void **ret)
 {
         pthread_mutex_lock(&s->mutex);
-        ssize_t n = wait_for(s, s->taken, ret);
+        ssize_t n = unpack_stream_wait_for(s, s->taken, ret);
         pthread_mutex_unlock(&s->mutex);
         return n;
 }
@@ -205,7 +205,7 @@ ssize_t stream_next(struct stream *s, const void **ret)
         s->started = true;
         s->taken += s->out; /* releases the previous block */
         pthread_cond_broadcast(&s->changed);
-        ssize_t n = wait_for(s, s->taken, ret);
+        ssize_t n = unpack_stream_wait_for(s, s->taken, ret);
         s->out = n > 0;
         pthread_mutex_unlock(&s->mutex);
         return n;
@@ -259,11 +259,6 @@ int stream_end(struct stream *s, char blob[DIGEST_HEX + 1], char diff[DIGEST_HEX
         return 0;
 }
 
-uint64_t stream_done(struct stream *s)
-{
-        return s->done;
-}
-
 struct stream *stream_close(struct stream *s)
 {
         if (!s)
@@ -302,9 +297,9 @@ int stream_open(struct imager_job *job, const struct layer_source *source, uint6
         s->diff = digest_new();
         s->inflate = inflate_new(read_source, s);
         int r = s->blocks && s->blob && s->diff && s->inflate ? 0 : ENOMEM;
-        if (r == 0 && (r = pthread_create(&s->decoder, NULL, decode, s)) == 0)
+        if (r == 0 && (r = pthread_create(&s->decoder, NULL, unpack_stream_decode, s)) == 0)
                 s->has_decoder = true;
-        if (r == 0 && (r = pthread_create(&s->hasher, NULL, hash, s)) == 0)
+        if (r == 0 && (r = pthread_create(&s->hasher, NULL, unpack_stream_hash, s)) == 0)
                 s->has_hasher = true;
         if (r != 0) {
                 stream_close(s);

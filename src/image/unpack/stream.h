@@ -56,6 +56,3 @@ void stream_no_diff(struct stream *s);
 
 /* Reads to the end and returns both digests (the second may be NULL). */
 int stream_end(struct stream *s, char blob[DIGEST_HEX + 1], char diff[DIGEST_HEX + 1], struct cella_err *err);
-
-/* Returns the number of bytes read from the source. */
-uint64_t stream_done(struct stream *s);

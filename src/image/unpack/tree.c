@@ -117,7 +117,7 @@ static int move_up(struct removal *m, int dir, const char *name)
         return 0;
 }
 
-static int remove_one(struct removal *m, int dir, const char *name, unsigned char type)
+static int tree_remove_one(struct removal *m, int dir, const char *name, unsigned char type)
 {
         int r = type == DT_DIR ? -EISDIR : sys_unlinkat(dir, name, 0);
         if (r == -EISDIR)
@@ -139,7 +139,7 @@ static int remove_all(struct removal *m, int dir)
         while (r == 0 && (entry = readdir(list)))
                 if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
                     (dir != m->top || strncmp(entry->d_name, m->prefix, strlen(m->prefix)) != 0))
-                        r = remove_one(m, dir, entry->d_name, entry->d_type);
+                        r = tree_remove_one(m, dir, entry->d_name, entry->d_type);
         closedir(list);
         return r;
 }
@@ -196,7 +196,7 @@ int tree_write(int tmp, int at, const char *name, const char *text, size_t len)
         return r;
 }
 
-static int read_all(int fd, size_t max, char **ret, size_t *ret_len)
+static int tree_read_all(int fd, size_t max, char **ret, size_t *ret_len)
 {
         struct stat st;
         if (fstat(fd, &st) < 0)
@@ -228,5 +228,5 @@ static int read_all(int fd, size_t max, char **ret, size_t *ret_len)
 int tree_read(int top, const char *path, size_t max, char **ret, size_t *ret_len)
 {
         AUTO(sys_close) int fd = tree_open_in(top, path, O_RDONLY | O_NONBLOCK);
-        return fd < 0 ? fd : read_all(fd, max, ret, ret_len);
+        return fd < 0 ? fd : tree_read_all(fd, max, ret, ret_len);
 }

@@ -47,9 +47,9 @@ static int spend_bytes(struct unpacking *u, uint64_t n, struct cella_err *err)
         uint64_t used = u->budget->bytes;
         if (n > u->budget->bytes_max || used > u->budget->bytes_max - n) {
                 err_say(err, CELLA_TOO_LARGE, -EFBIG,
-                        "the archive is larger than %llu bytes when it is unpacked",
+                        "the unpacked archive is larger than %llu bytes, the limit",
                         (unsigned long long)u->budget->bytes_max);
-                return err_hint(err, "the limit can be raised by the one who asks for it");
+                return err_hint(err, "use a smaller image");
         }
         int r = room_take(u->budget->room, n, err);
         if (r < 0)
@@ -62,7 +62,7 @@ static int spend_bytes(struct unpacking *u, uint64_t n, struct cella_err *err)
 
 /* ---- libarchive ---- */
 
-static ssize_t give(struct archive *a, void *arg, const void **ret)
+static ssize_t unpack_give(struct archive *a, void *arg, const void **ret)
 {
         ssize_t n = stream_next(arg, ret);
         if (n >= 0)
@@ -81,7 +81,7 @@ struct archive *unpack_open(struct stream *stream, struct cella_err *err)
         /* Only the formats of images; nested archives are not searched. */
         if (archive_read_support_format_tar(a) != ARCHIVE_OK ||
             archive_read_support_format_empty(a) != ARCHIVE_OK ||
-            archive_read_open(a, stream, NULL, give, NULL) != ARCHIVE_OK) {
+            archive_read_open(a, stream, NULL, unpack_give, NULL) != ARCHIVE_OK) {
                 unpack_fail(a, stream, err);
                 archive_read_free(a);
                 return NULL;
@@ -99,8 +99,8 @@ int unpack_fail(struct archive *a, struct stream *stream, struct cella_err *err)
                         *err = own;
                 return r;
         }
-        return err_say(err, CELLA_INVALID_REQUEST, -EBADMSG,
-                       "this is not an archive, or a broken one: %.150s", why ? why : "it cannot be read");
+        return err_say(err, CELLA_INVALID_REQUEST, -EBADMSG, "this is not a valid archive: %.150s",
+                       why ? why : "it cannot be read");
 }
 
 /* ---- content ---- */
@@ -130,7 +130,7 @@ static int write_content(struct unpacking *u, int fd, int64_t size, struct cella
         while ((r = archive_read_data_block(u->archive, &data, &len, &offset)) == ARCHIVE_OK ||
                r == ARCHIVE_WARN) {
                 if (offset < 0 || offset > size || (int64_t)len > size - offset)
-                        return place_refuse(u->path, "has more in it than it says", err);
+                        return place_refuse(u->path, "has more data than its header says", err);
                 int e = write_at(fd, data, len, offset);
                 if (e < 0)
                         return place_fail(u->path, e, err);
@@ -149,7 +149,7 @@ static int unpack_file(struct unpacking *u, struct archive_entry *entry, struct 
         int64_t size = archive_entry_size(entry);
         unsigned mode = archive_entry_perm(entry) & 0777;
         if (size < 0)
-                return place_refuse(u->path, "has a size below zero", err);
+                return place_refuse(u->path, "has a negative size", err);
         int r = spend_bytes(u, (uint64_t)size, err);
         if (r < 0)
                 return r;
@@ -181,7 +181,7 @@ static int take_whiteout(struct unpacking *u, const char *path, bool *ret, struc
                 return 0;
         const char *name = tree_split(path, parent);
         if (strncmp(parent, WHITEOUT, strlen(WHITEOUT)) == 0 || strstr(parent, "/" WHITEOUT))
-                return place_refuse(path, "is in something that was deleted", err);
+                return place_refuse(path, "is below a directory that is deleted", err);
         if (strncmp(name, WHITEOUT, strlen(WHITEOUT)) != 0)
                 return 0;
         *ret = true;
@@ -192,12 +192,12 @@ static int take_whiteout(struct unpacking *u, const char *path, bool *ret, struc
         } else {
                 name += strlen(WHITEOUT);
                 if (name[0] == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-                        return place_refuse(path, "deletes what no file is called", err);
+                        return place_refuse(path, "deletes a name that no file can have", err);
                 snprintf(whole, sizeof whole, "%s%s%s", parent, parent[0] ? "/" : "", name);
                 r = paths_add(&u->result->whiteouts, whole);
         }
         if (r == -EFBIG)
-                return err_say(err, CELLA_TOO_LARGE, r, "the archive deletes too much");
+                return err_say(err, CELLA_TOO_LARGE, r, "the archive has too many deletions");
         return r < 0 ? place_fail(path, r, err) : 0;
 }
 
@@ -206,9 +206,9 @@ static int check_path(const char *path, char ret[TREE_PATH_MAX], struct cella_er
         int r = path ? tree_path(path, ret) : -ENOENT;
         if (r == -ENOENT)
                 return err_say(err, CELLA_INVALID_REQUEST, -EBADMSG,
-                               "the archive was refused: an entry has no name that can be read");
+                               "the archive was refused: an entry has no readable name");
         if (r == -EINVAL)
-                return place_refuse(path, "has '..' in it", err);
+                return place_refuse(path, "contains '..'", err);
         if (r == -ENAMETOOLONG)
                 return place_refuse(path, "is too long", err);
         if (r == -E2BIG)

@@ -55,8 +55,8 @@ static bool next_line(const char **text, const char *end, struct line *ret)
 }
 
 /* Finds an entry by name or, if name is NULL, by number. */
-static bool find(const char *text, size_t len, const char *name, uint32_t number, size_t needs,
-                 uint32_t *ret_id, uint32_t *ret_group)
+static bool image_user_find(const char *text, size_t len, const char *name, uint32_t number, size_t needs,
+                            uint32_t *ret_id, uint32_t *ret_group)
 {
         struct line line;
         const char *end = text + len;
@@ -75,23 +75,23 @@ static bool find(const char *text, size_t len, const char *name, uint32_t number
         return false;
 }
 
-static int look_up(int root, const char *file, const char *name, uint32_t number, size_t needs,
-                   uint32_t *ret_id, uint32_t *ret_group)
+static int image_user_look_up(int root, const char *file, const char *name, uint32_t number, size_t needs,
+                              uint32_t *ret_id, uint32_t *ret_group)
 {
         char *text = NULL;
         size_t len = 0;
         int r = tree_read(root, file, FILE_MAX, &text, &len);
         if (r < 0)
                 return r;
-        bool found = find(text, len, name, number, needs, ret_id, ret_group);
+        bool found = image_user_find(text, len, name, number, needs, ret_id, ret_group);
         free(text);
         return found ? 0 : -ENOENT;
 }
 
-static int unknown(const char *what, const char *name, const char *file, struct cella_err *err)
+static int image_user_unknown(const char *what, const char *name, const char *file, struct cella_err *err)
 {
         err_say(err, CELLA_INVALID_REQUEST, -EBADMSG,
-                "the image wants to be run as %s '%.80s', which is not in its %s", what, name, file);
+                "the image is to run as %s '%.80s', which its %s does not list", what, name, file);
         return -EBADMSG;
 }
 
@@ -100,21 +100,21 @@ int user_resolve(int root, const char *user, uint32_t *ret_uid, uint32_t *ret_gi
         char name[NAME_MAX_LEN];
         uint32_t uid = 0, gid = 0, ignored;
         if (strlen(user) >= sizeof name)
-                return unknown("user", user, "/etc/passwd", err);
+                return image_user_unknown("user", user, "/etc/passwd", err);
         memcpy(name, user, strlen(user) + 1);
         char *colon = strchr(name, ':');
         const char *group = colon ? colon + 1 : "";
         if (colon)
                 *colon = '\0';
         if (parse_id(name, strlen(name), &uid)) {
-                if (look_up(root, "etc/passwd", NULL, uid, FIELDS, &ignored, &gid) < 0)
+                if (image_user_look_up(root, "etc/passwd", NULL, uid, FIELDS, &ignored, &gid) < 0)
                         gid = 0;
-        } else if (name[0] && look_up(root, "etc/passwd", name, 0, FIELDS, &uid, &gid) < 0) {
-                return unknown("user", name, "/etc/passwd", err);
+        } else if (name[0] && image_user_look_up(root, "etc/passwd", name, 0, FIELDS, &uid, &gid) < 0) {
+                return image_user_unknown("user", name, "/etc/passwd", err);
         }
         if (group[0] && !parse_id(group, strlen(group), &gid) &&
-            look_up(root, "etc/group", group, 0, 3, &gid, &ignored) < 0)
-                return unknown("group", group, "/etc/group", err);
+            image_user_look_up(root, "etc/group", group, 0, 3, &gid, &ignored) < 0)
+                return image_user_unknown("group", group, "/etc/group", err);
         *ret_uid = uid;
         *ret_gid = gid;
         return 0;

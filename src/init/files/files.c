@@ -39,18 +39,19 @@ struct walk {
         bool stopped;    /* the walk cannot continue */
 };
 
-static uint64_t nanoseconds(const struct statx_timestamp *t)
+static uint64_t files_nanoseconds(const struct statx_timestamp *t)
 {
         return (uint64_t)t->tv_sec * 1000000000u + t->tv_nsec;
 }
 
-static void tell(struct walk *w, const struct statx *st)
+static void files_report(struct walk *w, const struct statx *st)
 {
         struct init_file file = {.bytes = st->stx_size};
         uint64_t since = w->request->since_ns;
-        if (w->request->all_added || ((st->stx_mask & STATX_BTIME) && nanoseconds(&st->stx_btime) >= since))
+        if (w->request->all_added ||
+            ((st->stx_mask & STATX_BTIME) && files_nanoseconds(&st->stx_btime) >= since))
                 file.added = 1;
-        else if (nanoseconds(&st->stx_ctime) < since)
+        else if (files_nanoseconds(&st->stx_ctime) < since)
                 return;
         if (w->reported == INIT_FILES_MAX) {
                 w->stopped = true;
@@ -86,7 +87,7 @@ static void visit(struct walk *w, int dir, const struct entry *e)
                 if (S_ISDIR(st.stx_mode))
                         walk_directory(w, dir, e->name);
                 else if (S_ISREG(st.stx_mode) || S_ISLNK(st.stx_mode))
-                        tell(w, &st);
+                        files_report(w, &st);
         } else {
                 w->incomplete = true;
         }
@@ -127,7 +128,7 @@ void files_look_ahead(void)
                 ahead = sys_openat(AT_FDCWD, WORKSPACE, O_RDONLY | O_DIRECTORY, 0);
 }
 
-static struct walk walk(uint32_t tag, const struct init_list *request, bool hurry)
+static struct walk files_walk(uint32_t tag, const struct init_list *request, bool hurry)
 {
         static BULKY char path[PATH_BYTES]; /* its pages are touched only if there is a file to report */
         struct walk w = {.request = request,
@@ -150,14 +151,14 @@ static void say_done(const struct walk *w)
 
 void list_files(uint32_t tag, const struct init_list *request, bool hurry)
 {
-        const struct walk w = walk(tag, request, hurry);
+        const struct walk w = files_walk(tag, request, hurry);
         say_done(&w);
 }
 
 bool list_none(uint32_t tag, bool hurry)
 {
         static const struct init_list everything = {.all_added = 1};
-        const struct walk w = walk(tag, &everything, hurry);
+        const struct walk w = files_walk(tag, &everything, hurry);
         if (w.reported == 0 && !w.incomplete)
                 return true;
         say_done(&w);

@@ -32,7 +32,7 @@ int path_make(const char *path, int with_last)
 }
 
 /* Opens the parent directory of path and copies the last component to name. */
-static int open_parent(int at, const char *path, char *name)
+static int path_open_parent(int at, const char *path, char *name)
 {
         char parent[INIT_PATH_MAX];
         const char *slash = strrchr(path, '/'), *last = slash ? slash + 1 : path;
@@ -52,7 +52,7 @@ int path_leaf(const char *path, char *name)
         char target[INIT_PATH_MAX];
         AUTO(sys_close) int dir = AT_FDCWD;
         for (int i = 0; i < LINKS_MAX; i++) {
-                int next = open_parent(dir, path, name);
+                int next = path_open_parent(dir, path, name);
                 sys_close(dir);
                 dir = next;
                 if (dir < 0)
@@ -67,7 +67,7 @@ int path_leaf(const char *path, char *name)
 }
 
 /* The code may set any time of a file: a time out of range becomes the nearest valid one. */
-static int64_t nanoseconds(const struct statx_timestamp *t)
+static int64_t path_nanoseconds(const struct statx_timestamp *t)
 {
         const int64_t most = INT64_MAX / 1000000000 - 1;
         int64_t s = t->tv_sec > most ? most : t->tv_sec < -most ? -most : t->tv_sec;
@@ -79,7 +79,7 @@ void path_stat(const struct statx *st, struct init_stat *ret)
         *ret = (struct init_stat){
                 .bytes = st->stx_size,
                 .inode = st->stx_ino,
-                .modified_ns = nanoseconds(&st->stx_mtime),
+                .modified_ns = path_nanoseconds(&st->stx_mtime),
                 .mode = st->stx_mode,
         };
 }

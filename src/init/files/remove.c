@@ -22,7 +22,7 @@ struct removal {
         struct directory entries;
 };
 
-static int enter(struct removal *r, const char *name)
+static int files_remove_enter(struct removal *r, const char *name)
 {
         int parent = r->dirs[r->depth - 1], flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
         int dir = sys_openat(parent, name, flags, 0);
@@ -55,7 +55,7 @@ static int remove_entry(struct removal *r, const char *name)
         if (e == -EISDIR || e == -EPERM)
                 e = sys_unlinkat(dir, name, AT_REMOVEDIR);
         if (e == -ENOTEMPTY) {
-                e = r->depth < DEPTH_MAX ? enter(r, name) : move_up(r, name);
+                e = r->depth < DEPTH_MAX ? files_remove_enter(r, name) : move_up(r, name);
                 return e;
         }
         return e == 0 || e == -ENOENT ? 1 : e;
@@ -77,7 +77,7 @@ static int remove_some(struct removal *r)
         return n < 0 ? n : changed;
 }
 
-static int empty(int top)
+static int files_remove_empty(int top)
 {
         static BULKY struct removal r;
         r.dirs[r.depth++] = top;
@@ -117,7 +117,7 @@ static int remove_directory(const struct request_operate *request, bool keep)
         if (all || keep) {
                 AUTO(sys_close)
                 int top = sys_openat(AT_FDCWD, request->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-                r = top < 0 ? top : all ? empty(TAKE_FD(top)) : is_empty(top);
+                r = top < 0 ? top : all ? files_remove_empty(TAKE_FD(top)) : is_empty(top);
         }
         return r < 0 || keep ? r : sys_unlinkat(AT_FDCWD, request->path, AT_REMOVEDIR);
 }

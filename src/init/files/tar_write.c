@@ -34,7 +34,7 @@ struct packing {
         char records[2 * PATH_BYTES];
 };
 
-static int put(struct packing *p, const void *data, size_t len)
+static int tar_write_put(struct packing *p, const void *data, size_t len)
 {
         p->put += len;
         return p->max > 0 && p->put > p->max ? -EFBIG : data_put(data, len);
@@ -47,7 +47,7 @@ static int put_zeros(struct packing *p, uint64_t len)
         int r = 0;
         for (; len > 0 && r == 0;) {
                 size_t n = len < sizeof zeros ? (size_t)len : sizeof zeros;
-                r = put(p, zeros, n);
+                r = tar_write_put(p, zeros, n);
                 len -= n;
         }
         return r;
@@ -70,7 +70,7 @@ static int put_block(struct packing *p, char type, const char *path, const char 
                  mtime >= 0 && mtime <= OCTAL_MAX ? (unsigned long long)mtime : 0);
         snprintf(h.checksum, sizeof h.checksum, "%06o", tar_checksum(&h));
         h.checksum[7] = ' ';
-        return put(p, &h, sizeof h);
+        return tar_write_put(p, &h, sizeof h);
 }
 
 /* Appends "LENGTH KEY=VALUE\n" to records; LENGTH includes itself. */
@@ -104,7 +104,7 @@ static int put_header(struct packing *p, char type, const char *path, const char
         if (used > 0) {
                 int r = put_block(p, 'x', "PaxHeader", "", 0644, used, 0);
                 if (r == 0)
-                        r = put(p, p->records, used);
+                        r = tar_write_put(p, p->records, used);
                 if (r == 0)
                         r = put_zeros(p, -used % TAR_BLOCK);
                 if (r < 0)
@@ -149,7 +149,7 @@ static int pack_link(struct packing *p, int dir, const char *name, const char *p
 }
 
 /* Enters the directory at the end of path. The current one is continued afterwards. */
-static int enter(struct packing *p, int dir, const char *name, int64_t resume)
+static int tar_write_enter(struct packing *p, int dir, const char *name, int64_t resume)
 {
         if (p->depth == DEPTH_MAX)
                 return -ELOOP;
@@ -162,7 +162,7 @@ static int enter(struct packing *p, int dir, const char *name, int64_t resume)
         return directory_seek(&p->entries, fd, 0);
 }
 
-static int leave(struct packing *p)
+static int tar_write_leave(struct packing *p)
 {
         sys_close(p->levels[--p->depth].fd);
         if (p->depth == 0)
@@ -184,7 +184,7 @@ static int pack_entry(struct packing *p, int dir, const char *name, int64_t resu
                 p->path[p->path_len] = '\0';
                 r = put_header(p, '5', p->path, "", &st, 0);
                 if (r == 0)
-                        r = enter(p, dir, name, resume);
+                        r = tar_write_enter(p, dir, name, resume);
         }
         return r == -ENOENT ? 0 : r; /* removed in the meantime */
 }
@@ -197,7 +197,7 @@ static int pack_directory(struct packing *p)
                 const struct level *l = &p->levels[p->depth - 1];
                 r = directory_next(&p->entries, &e);
                 if (r == 0) {
-                        r = leave(p);
+                        r = tar_write_leave(p);
                         continue;
                 }
                 if (r < 0)
@@ -223,7 +223,7 @@ int operate_tar(const struct request_operate *request)
                 return r;
         if (S_ISDIR(st.stx_mode)) {
                 AUTO(sys_close) int dir = sys_openat(AT_FDCWD, request->path, O_PATH | O_DIRECTORY, 0);
-                r = dir < 0 ? dir : enter(&p, dir, ".", 0);
+                r = dir < 0 ? dir : tar_write_enter(&p, dir, ".", 0);
                 if (r == 0)
                         r = pack_directory(&p);
         } else {

@@ -24,7 +24,7 @@ static ssize_t read_data(void *arg, void *data, size_t size)
 
 /* Opens the parent directory of path below root; makes missing directories if make is set. *ret_name is
  * the last component. */
-static int open_parent(int root, char *path, bool make, const char **ret_name)
+static int untar_open_parent(int root, char *path, bool make, const char **ret_name)
 {
         AUTO(sys_close) int dir = sys_openat(root, ".", O_PATH | O_DIRECTORY, 0);
         char *p = path, *slash;
@@ -48,7 +48,7 @@ static int set_times(int dir, const char *name, int64_t mtime)
         return (int)sys_call4(SYS_utimensat, dir, name, times, AT_SYMLINK_NOFOLLOW);
 }
 
-static int fill(struct tar_reader *reader, int fd)
+static int untar_fill(struct tar_reader *reader, int fd)
 {
         static BULKY char chunk[DATA_CHUNK];
         ssize_t n;
@@ -65,11 +65,11 @@ static int make_file(struct tar_reader *reader, const struct tar_entry *e, int d
         AUTO(sys_close) int fd = sys_openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, e->mode);
         if (fd < 0)
                 return fd;
-        int r = fill(reader, fd);
+        int r = untar_fill(reader, fd);
         return r < 0 ? r : set_times(dir, name, e->mtime);
 }
 
-static int make_directory(const struct tar_entry *e, int dir, const char *name)
+static int untar_make_directory(const struct tar_entry *e, int dir, const char *name)
 {
         unsigned mode = e->mode | 0700; /* later entries may be written into it */
         int r = sys_mkdirat(dir, name, mode);
@@ -82,7 +82,7 @@ static int make_directory(const struct tar_entry *e, int dir, const char *name)
 static int make_hardlink(int root, struct tar_entry *e, int dir, const char *name)
 {
         const char *from_name;
-        AUTO(sys_close) int from = open_parent(root, e->link, false, &from_name);
+        AUTO(sys_close) int from = untar_open_parent(root, e->link, false, &from_name);
         return from < 0 ? from : (int)sys_call5(SYS_linkat, from, from_name, dir, name, 0);
 }
 
@@ -92,16 +92,16 @@ static int make_symlink(const struct tar_entry *e, int dir, const char *name)
         return r < 0 ? r : set_times(dir, name, e->mtime);
 }
 
-static int unpack(struct tar_reader *reader, struct tar_entry *e, int root)
+static int untar_unpack(struct tar_reader *reader, struct tar_entry *e, int root)
 {
         const char *name;
         if (!e->path[0]) /* the top directory, which exists */
                 return 0;
-        AUTO(sys_close) int dir = open_parent(root, e->path, true, &name);
+        AUTO(sys_close) int dir = untar_open_parent(root, e->path, true, &name);
         if (dir < 0)
                 return dir;
         if (e->kind == TAR_DIRECTORY)
-                return make_directory(e, dir, name);
+                return untar_make_directory(e, dir, name);
         if (e->kind == TAR_HARDLINK && !strcmp(e->link, e->path))
                 return 0;
         int r = sys_unlinkat(dir, name, 0);
@@ -134,7 +134,7 @@ int operate_untar(const struct request_operate *request)
         while ((r = tar_next(&reader, &entry)) > 0) {
                 if (max > 0 && (entry.size > max || (total += entry.size) > max))
                         return -EFBIG;
-                if ((r = unpack(&reader, &entry, root)) < 0)
+                if ((r = untar_unpack(&reader, &entry, root)) < 0)
                         return r;
         }
         if (r == 0)

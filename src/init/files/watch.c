@@ -44,7 +44,7 @@ static BULKY int queue[WATCHES_MAX]; /* directories that are watched but not rea
 static int queued;
 static BULKY uint64_t seen[SEEN_MAX]; /* hashes of the events reported in this burst */
 
-static int find(int wd)
+static int files_watch_find(int wd)
 {
         for (int i = 0; i < n_watches; i++)
                 if (watches[i].wd == wd)
@@ -125,7 +125,7 @@ static bool is_new(uint32_t kind, int at, const char *name)
         return true;
 }
 
-static int tell(uint32_t kind, bool directory, int at, const char *name)
+static int files_watch_report(uint32_t kind, bool directory, int at, const char *name)
 {
         char buffer[INIT_PATH_MAX];
         if (!strncmp(name, TEMPORARY_PREFIX, strlen(TEMPORARY_PREFIX)) || !is_new(kind, at, name))
@@ -141,14 +141,14 @@ static int tell(uint32_t kind, bool directory, int at, const char *name)
         return r < 0 ? r : data_put(path, event.name_len);
 }
 
-static int tell_plain(uint32_t kind)
+static int report_plain(uint32_t kind)
 {
         const struct init_event event = {.kind = kind};
         return data_put(&event, sizeof event);
 }
 
 /* Watches a directory. Returns its slot, or NONE if it cannot be watched. */
-static int add(int parent, const char *name)
+static int files_watch_add(int parent, const char *name)
 {
         char buffer[FULL_PATH_MAX];
         const char *path = full_path_of(parent, name, buffer);
@@ -164,7 +164,7 @@ static int add(int parent, const char *name)
                 lost |= wd != -ENOENT && wd != -ENOTDIR;
                 return NONE;
         }
-        if (find((int)wd) != NONE) /* already watched under another name */
+        if (files_watch_find((int)wd) != NONE) /* already watched under another name */
                 return NONE;
         if (slot == n_watches)
                 n_watches++;
@@ -194,8 +194,8 @@ static int look_into(int at, bool aloud)
                 if (sys_statx(fd, e->name, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &st) < 0)
                         continue;
                 if (S_ISDIR(st.stx_mode) && recursive)
-                        add(at, e->name);
-                r = aloud ? tell(INIT_CREATED, S_ISDIR(st.stx_mode), at, e->name) : 0;
+                        files_watch_add(at, e->name);
+                r = aloud ? files_watch_report(INIT_CREATED, S_ISDIR(st.stx_mode), at, e->name) : 0;
         }
         return r == -EPIPE ? r : 0;
 }
@@ -208,7 +208,7 @@ static bool is_below(int i, int top)
         return i == top;
 }
 
-static void forget(int top)
+static void files_watch_forget(int top)
 {
         static BULKY bool below[WATCHES_MAX];
         for (int i = 0; i < n_watches; i++)
@@ -226,7 +226,7 @@ static int add_tree(int parent, const char *name, bool aloud)
 {
         int r = 0;
         queued = 0;
-        add(parent, name);
+        files_watch_add(parent, name);
         for (int i = 0; i < queued && r == 0; i++)
                 r = look_into(queue[i], aloud);
         return r;
@@ -248,23 +248,24 @@ static int look_again(void)
 
 static int came(int at, const char *name, bool directory)
 {
-        int r = tell(INIT_CREATED, directory, at, name);
+        int r = files_watch_report(INIT_CREATED, directory, at, name);
         return r == 0 && directory && recursive ? add_tree(at, name, true) : r;
 }
 
 static int went(uint32_t kind, int at, const char *name, bool directory)
 {
-        int r = tell(kind, directory, at, name), child = directory ? find_child(at, name) : NONE;
+        int r = files_watch_report(kind, directory, at, name),
+            child = directory ? find_child(at, name) : NONE;
         if (child != NONE)
-                forget(child);
+                files_watch_forget(child);
         return r;
 }
 
-static int handle(const struct inotify_event *e)
+static int files_watch_handle(const struct inotify_event *e)
 {
         const char *name = e->len > 0 ? e->name : "";
         bool directory = e->mask & IN_ISDIR;
-        int at = find(e->wd);
+        int at = files_watch_find(e->wd);
         if (e->mask & IN_Q_OVERFLOW)
                 return look_again();
         if (at == NONE)
@@ -273,7 +274,7 @@ static int handle(const struct inotify_event *e)
                 if (at == 0)
                         return -ENOENT;
                 if (e->mask & IN_IGNORED)
-                        forget(at);
+                        files_watch_forget(at);
                 return 0;
         }
         if (e->mask & (IN_CREATE | IN_MOVED_TO))
@@ -282,7 +283,7 @@ static int handle(const struct inotify_event *e)
                 return went(INIT_REMOVED, at, name, directory);
         if (e->mask & IN_MOVED_FROM)
                 return went(INIT_MOVED, at, name, directory);
-        return e->mask & IN_MODIFY ? tell(INIT_MODIFIED, directory, at, name) : 0;
+        return e->mask & IN_MODIFY ? files_watch_report(INIT_MODIFIED, directory, at, name) : 0;
 }
 
 /* Reads all pending events. */
@@ -295,11 +296,11 @@ static int handle_burst(void)
         while (r == 0 && (n = sys_read(notify, buffer, sizeof buffer)) > 0)
                 for (ssize_t i = 0; i < n && r == 0;) {
                         const struct inotify_event *e = (const void *)(buffer + i);
-                        r = handle(e);
+                        r = files_watch_handle(e);
                         i += (ssize_t)(sizeof *e + e->len);
                 }
         if (lost && r == 0)
-                r = tell_plain(INIT_LOST);
+                r = report_plain(INIT_LOST);
         lost = false;
         int flushed = data_flush();
         return flushed < 0 ? flushed : r;
@@ -328,7 +329,7 @@ int operate_watch(const struct request_operate *request)
         if (r == 0 && n_watches == 0)
                 return -ENOSPC; /* the host's limit on watches */
         if (r == 0)
-                r = tell_plain(INIT_WATCHING);
+                r = report_plain(INIT_WATCHING);
         while (r == 0) {
                 r = handle_burst();
                 if (r == 0)

@@ -23,6 +23,8 @@ struct place {
         char temporary[40]; /* "": the file has no name yet */
         unsigned mode;
         bool set_mode; /* set the mode even if the file exists */
+        bool replaces; /* a file that exists, with this owner: */
+        unsigned uid, gid;
 };
 
 static int make_temporary(struct place *p)
@@ -37,7 +39,7 @@ static int make_temporary(struct place *p)
         return fd;
 }
 
-static int create(struct place *p)
+static int files_write_create(struct place *p)
 {
         int fd = sys_openat(p->dir, ".", O_TMPFILE | O_WRONLY, 0600);
         return fd == -EOPNOTSUPP || fd == -EISDIR || fd == -EINVAL ? make_temporary(p) : fd;
@@ -70,7 +72,7 @@ static int put_in_place(struct place *p, int fd)
 }
 
 /* Copies length bytes (~0: until the end). -ENODATA: the input ended early. */
-static int receive(int fd, uint64_t length, uint64_t max)
+static int files_write_receive(int fd, uint64_t length, uint64_t max)
 {
         static BULKY char chunk[DATA_CHUNK];
         uint64_t got = 0;
@@ -89,8 +91,8 @@ static int receive(int fd, uint64_t length, uint64_t max)
         return 0;
 }
 
-/* An existing regular file may be replaced; its mode is kept. */
-static int look(struct place *p)
+/* An existing regular file may be replaced; its mode is kept, and its owner if that is possible. */
+static int files_write_look(struct place *p)
 {
         struct statx st;
         int r = sys_statx(p->dir, p->name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &st);
@@ -100,17 +102,23 @@ static int look(struct place *p)
                 return S_ISDIR(st.stx_mode) ? -EISDIR : -EINVAL;
         if (!p->set_mode)
                 p->mode = st.stx_mode & 0777;
+        p->replaces = true;
+        p->uid = st.stx_uid;
+        p->gid = st.stx_gid;
         return 0;
 }
 
 static int write_file(struct place *p, uint64_t length, uint64_t max)
 {
-        int r = look(p);
-        AUTO(sys_close) int fd = r < 0 ? r : create(p);
+        int r = files_write_look(p);
+        AUTO(sys_close) int fd = r < 0 ? r : files_write_create(p);
         if (fd < 0)
                 return fd;
-        if ((r = receive(fd, length, max)) == 0)
+        if ((r = files_write_receive(fd, length, max)) == 0) {
+                if (p->replaces)
+                        sys_call3(SYS_fchown, fd, p->uid, p->gid);
                 r = put_in_place(p, fd);
+        }
         if (r < 0 && p->temporary[0])
                 sys_unlinkat(p->dir, p->temporary, 0);
         return r;

@@ -1,8 +1,7 @@
 /* keeper/process/egress.c -- keeps an egress process running for the server.
  *
  * When the process dies, the kernel closes its connections.  Sandboxes then have no network until the server
- * has configured the next process.  The first restart is immediate; a process that keeps dying is restarted
- * once a second at most. */
+ * has configured the next process. */
 #include "keeper/process/egress.h"
 
 #include <errno.h>
@@ -15,19 +14,10 @@
 #include "sys/process.h"
 #include "wire/keeper.h"
 
-#define FIRST_DELAY_US 1000
-#define DELAY_MAX_US 1000000
-#define GOOD_LIFE_US 10000000 /* after this lifetime, the next restart is immediate again */
-
 void keeper_egress_init(struct keeper_egress *e)
 {
-        *e = (struct keeper_egress){.process = EGRESS_PROCESS_NONE, .delay = FIRST_DELAY_US};
-}
-
-static void try_later(struct keeper_egress *e, int64_t now)
-{
-        e->start_at = now + e->delay;
-        e->delay = e->delay * 4 < DELAY_MAX_US ? e->delay * 4 : DELAY_MAX_US;
+        e->process = EGRESS_PROCESS_NONE;
+        restart_init(&e->restart);
 }
 
 void keeper_egress_start(struct keeper *k)
@@ -41,11 +31,10 @@ void keeper_egress_start(struct keeper *k)
         if (r < 0) {
                 log_error(NULL, "no sandbox has a network: %s", err.msg);
                 egress_process_end(&e->process);
-                try_later(e, clock_us());
+                restart_later(&e->restart, clock_us());
                 return;
         }
-        e->begun = clock_us();
-        e->start_at = 0;
+        restart_begun(&e->restart, clock_us());
         keeper_reply(k, &about, sizeof about, TAKE_FD(e->process.socket));
 }
 
@@ -53,7 +42,6 @@ void keeper_egress_died(struct keeper *k)
 {
         struct keeper_egress *e = &k->egress;
         struct cella_err err = {0};
-        int64_t now = clock_us();
         int status = 0;
         if (sys_wait(e->process.child.pid, &status, __WALL | WNOHANG, NULL) == 0)
                 return;
@@ -71,9 +59,7 @@ void keeper_egress_died(struct keeper *k)
                 log_error(NULL, "the egress process ended with status %d; it is started again",
                           WEXITSTATUS(status));
         egress_process_end(&e->process); /* this also closes the watched pidfd */
-        if (now - e->begun >= GOOD_LIFE_US)
-                e->delay = FIRST_DELAY_US;
-        try_later(e, now);
+        restart_later(&e->restart, clock_us());
 }
 
 void keeper_egress_done(struct keeper_egress *e)

@@ -132,6 +132,7 @@ static int make(struct keeper *k, const struct keeper_make_mounts *with_mounts, 
         struct spare_groups again = {.user = -1};
         if (!m->long_lived && !m->network && !m->direct)
                 again = keeper_take_groups(k, &m->limits);
+        const bool new_groups = !again.cgroup;
         AUTO(cgroup_free) struct cgroup *cgroup = again.cgroup;
         AUTO(sys_close) int user = again.user;
         int view_fd = -1;
@@ -161,6 +162,7 @@ static int make(struct keeper *k, const struct keeper_make_mounts *with_mounts, 
         };
         r = sandbox_assemble(&options, &parts, 0, ret, err);
         sys_close(image.fd); /* the sandbox has its own copy */
+        k->spare.count.made += r == 0 && new_groups && (*ret)->cgroup;
         return r;
 }
 
@@ -175,7 +177,10 @@ static unsigned lend_counters(const struct sandbox *sandbox, struct keeper_made 
                         made->counters |= 1u << wanted[i];
                         fds[n++] = counters->fd[wanted[i]];
                 }
-        made->cpu_us_before = counters ? counters->cpu_us_before : 0;
+        if (counters) {
+                made->cpu_us_before = counters->cpu_us_before;
+                made->counters_v2 = counters->v2;
+        }
         return n;
 }
 
@@ -197,6 +202,7 @@ void handle_make(struct keeper *k, struct sandbox_entry *entry, const union disp
                 .sandbox = new->handle,
                 .missing = sandbox->missing | (unlimited ? (uint32_t)CELLA_LIMIT_DISK : 0),
                 .counted = sandbox->cgroup != NULL,
+                .groups = k->spare.count,
         };
         int lent[N_COUNTERS];
         struct outbox_rights rights = {.lent = lent, .n_lent = lend_counters(sandbox, &made, lent)};

@@ -69,19 +69,45 @@ void keeper_count(struct sandbox *sandbox, struct keeper_counted *ret)
                 counters_tell(&usage, ret);
 }
 
-/* Removes the groups of a dead sandbox: now, or later if the kernel still uses them. */
+/* Removes the groups of a dead sandbox later. */
 static void bury(struct keeper *k, struct cgroup *cgroup)
 {
-        struct keeper_remains *r;
-        if (!cgroup || cgroup_try_free(cgroup) == 0)
-                return;
-        r = malloc(sizeof *r);
+        const int64_t now = cgroup ? clock_us() : 0;
+        struct keeper_remains *r = cgroup ? malloc(sizeof *r) : NULL;
         if (!r) {
+                k->spare.count.removed += cgroup != NULL;
                 cgroup_free(cgroup);
                 return;
         }
-        *r = (struct keeper_remains){k->remains, cgroup, clock_us() + DEATH_PATIENCE_US};
-        k->remains = r;
+        *r = (struct keeper_remains){.cgroup = cgroup, .until = now + DEATH_PATIENCE_US};
+        list_add(&k->remains, &r->link);
+        if (++k->n_remains >= REMAINS_MAX)
+                keeper_remove_groups(k, now);
+}
+
+unsigned keeper_remove_groups(struct keeper *k, int64_t now)
+{
+        const unsigned before = k->n_remains;
+        unsigned batch = before < REMAINS_BATCH ? before : REMAINS_BATCH;
+        list_each (at, &k->remains, other) {
+                struct keeper_remains *r = list_entry(at, struct keeper_remains, link);
+                if (batch-- == 0)
+                        break;
+                const bool late = now >= r->until;
+                list_remove(&r->link);
+                if (!late && cgroup_try_free(r->cgroup) < 0) {
+                        list_add(&k->remains, &r->link); /* the next batch begins with others */
+                        continue;
+                }
+                if (late) {
+                        log_error(NULL, "a control group cannot be removed: the kernel still uses it");
+                        cgroup_free(r->cgroup);
+                }
+                k->spare.count.removed++;
+                k->n_remains--;
+                free(r);
+        }
+        return before - k->n_remains;
 }
 
 struct spare_groups keeper_take_groups(struct keeper *k, const struct cella_limits *limits)

@@ -6,8 +6,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/list.h"
 #include "jail/workspace.h"
 #include "keeper/process/outbox.h"
+#include "keeper/process/restart.h"
 #include "keeper/process/spare.h"
 #include "keeper/spawn/child.h"
 #include "keeper/spawn/docker_process.h"
@@ -55,8 +57,10 @@ struct sandbox_entry *sandbox_table_find(struct sandbox_table *table, uint32_t h
 void sandbox_table_remove(struct sandbox_table *table, struct sandbox_entry *entry);
 
 struct keeper_setup {
-        int socket; /* to the server, see wire/keeper.h */
-        pid_t server;
+        int socket;       /* to the server, see wire/keeper.h */
+        unsigned workers; /* further processes that make sandboxes: at most KEEPER_WORKERS_MAX */
+        bool is_worker;   /* this process is one of them: it ends when the server closes the socket */
+        pid_t server;     /* not for a worker */
         int server_pidfd;
         struct workspace_policy policy;
         int volumes; /* state/volumes, see volume.h; -1: no volumes on this machine */
@@ -68,18 +72,27 @@ struct keeper_setup {
         unsigned imager_gid;
 };
 
-/* A cgroup that could not be removed when its sandbox ended. */
+/* Control groups of ended sandboxes that are removed later: in idle moments, or in a batch when there are
+ * REMAINS_MAX of them.  Removing a group takes locks of the whole machine. */
+#define REMAINS_MAX 64
+#define REMAINS_BATCH 8
+
 struct keeper_remains {
-        struct keeper_remains *next;
+        struct list link;
         struct cgroup *cgroup;
-        int64_t until;
+        int64_t until; /* time at which it must be removed, even if the keeper has to wait */
 };
 
 struct keeper_egress {
         struct egress_process process;
-        int64_t begun;    /* when it was started */
-        int64_t start_at; /* time of the next start; 0: it runs */
-        int64_t delay;    /* delay of the start after the next death */
+        struct restart restart;
+};
+
+/* See workers.h. */
+struct keeper_worker {
+        pid_t pid; /* 0: it does not run */
+        int pidfd;
+        struct restart restart;
 };
 
 struct keeper_imager {
@@ -96,6 +109,7 @@ struct keeper_docker {
 
 struct keeper {
         const struct keeper_setup *setup;
+        int (*run)(const struct keeper_setup *setup); /* keeper_run(), for a worker */
         struct sandbox_table table;
         struct outbox outbox;
         int epoll, signals;
@@ -111,14 +125,16 @@ struct keeper {
         struct keeper_egress egress;
         struct keeper_imager imager;
         struct keeper_docker docker;
-        struct keeper_remains *remains;
+        struct keeper_worker workers[KEEPER_WORKERS_MAX]; /* setup->workers are used */
+        struct list remains;                              /* struct keeper_remains, the oldest first */
+        unsigned n_remains;
         unsigned freezing, ending; /* entries in these states */
         int64_t tick_at;           /* time of the next tick, for changes that no descriptor reports */
         int64_t stop_by;           /* time at which a stopping server is killed; 0: not stopping */
         bool server_gone;
-        int server_status;
         bool over; /* the loop must end */
         bool failed;
+        bool broken; /* because the server broke the protocol */
 };
 
 /* The event data of a watched descriptor: one of these, or the handle of a sandbox, which is always
@@ -131,6 +147,8 @@ enum keeper_event {
         ON_DOCKER_DEATH,
         ON_SIGNAL,
         ON_VIEW,
+        ON_WORKER_DEATH, /* plus the index of the worker */
+        ON_WORKER_DEATH_LAST = ON_WORKER_DEATH + KEEPER_WORKERS_MAX - 1,
 };
 
 /* Makes the loop wait until fd is readable.  what: enum keeper_event or a handle.  Returns 0 or -errno. */
@@ -154,6 +172,10 @@ struct spare_groups keeper_take_groups(struct keeper *k, const struct cella_limi
 
 /* Reads the counters of a sandbox. */
 void keeper_count(struct sandbox *sandbox, struct keeper_counted *ret);
+
+/* Removes the next batch of groups of ended sandboxes, except those that the kernel still uses.  Returns how
+ * many it removed. */
+unsigned keeper_remove_groups(struct keeper *k, int64_t now);
 
 /* Call when a sandbox has ended or cannot be ended.  Answers the waiting request, keeps the reusable parts
  * and frees the rest. */

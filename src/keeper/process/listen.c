@@ -161,7 +161,7 @@ int listen_unix(const char *path, struct cella_err *err)
                 return r;
         AUTO(sys_close) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (fd < 0)
-                return err_set(err, CELLA_INTERNAL, -errno, "cannot make a socket");
+                return err_set(err, CELLA_INTERNAL, -errno, "cannot create a socket");
         mode_t mask = umask(0111); /* mode 0666 from the start */
         r = bind(fd, &address.any, sizeof address.local) < 0 || listen(fd, SOMAXCONN) < 0 ? -errno : 0;
         umask(mask);

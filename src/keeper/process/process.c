@@ -2,12 +2,15 @@
  *
  * Most events come from descriptors: packets of the server, its death, the death of each init (its pidfd
  * becomes readable when init and everything in the sandbox are dead), signals.  A tick checks the rest:
- * groups that are being frozen, groups that cannot be removed yet, deaths that do not come.
+ * groups that are being frozen, groups that cannot be removed yet, deaths that do not come, helper processes
+ * that are started again.
  *
  * Objects that are made ahead:
  * - one empty group with a CPU limit.  The first such group of a host makes the kernel patch its code on all
  *   CPUs, and so does the removal of the last one.  This takes 1 ms, which no sandbox has to wait for;
- * - network namespaces, in idle moments; spare.h says which objects are reused. */
+ * - network namespaces and control groups, in idle moments; spare.h says which objects are reused.
+ *
+ * Groups of ended sandboxes are removed in idle moments, too (keeper_remove_groups()). */
 #include "keeper/process/process.h"
 
 #include <errno.h>
@@ -31,6 +34,7 @@
 #include "keeper/process/egress.h"
 #include "keeper/process/imager.h"
 #include "keeper/process/log.h"
+#include "keeper/process/workers.h"
 #include "keeper/spawn/assemble.h"
 #include "keeper/spawn/child.h"
 #include "sys/file.h"
@@ -43,24 +47,6 @@
 #define IDLE_MS 3 /* time without a request before namespaces are made ahead */
 #define PACKETS_AT_ONCE 16
 #define EVENTS_AT_ONCE 64
-
-static void bury_remains(struct keeper *k, int64_t now)
-{
-        for (struct keeper_remains **p = &k->remains; *p;) {
-                struct keeper_remains *r = *p;
-                bool late = now >= r->until;
-                if (!late && cgroup_try_free(r->cgroup) < 0) {
-                        p = &r->next;
-                        continue;
-                }
-                if (late) {
-                        log_error(NULL, "a control group cannot be removed: the kernel still uses it");
-                        cgroup_free(r->cgroup);
-                }
-                *p = r->next;
-                free(r);
-        }
-}
 
 static void sandbox_event(struct keeper *k, uint32_t handle)
 {
@@ -87,9 +73,12 @@ static void take_packet(struct keeper *k, const union dispatch_packet *packet, s
                 entry = sandbox_table_find(&k->table, packet->about.sandbox);
                 if (!entry || !(entry->state & rule->states))
                         wrong = "a sandbox that is not there";
+        } else if (!wrong && k->setup->is_worker && rule->type != KEEPER_MAKE) {
+                wrong = "a request that only the keeper serves";
         }
         if (wrong) {
                 log_error(NULL, "the server sent %s%s%s", wrong, rule ? " to " : "", rule ? rule->name : "");
+                k->broken = true;
                 keeper_lost(k, "the server broke the protocol: everything is killed");
                 return;
         }
@@ -99,8 +88,9 @@ static void take_packet(struct keeper *k, const union dispatch_packet *packet, s
 static void server_closed(struct keeper *k)
 {
         keeper_unwatch(k, k->setup->socket);
-        /* If it was asked to stop, its death follows. */
-        if (k->stop_by == 0)
+        if (k->setup->is_worker)
+                k->over = true;
+        else if (k->stop_by == 0) /* otherwise its death follows */
                 keeper_lost(k, "the server has closed its socket");
 }
 
@@ -117,10 +107,12 @@ static void hear_server(struct keeper *k)
                         server_closed(k);
                         return;
                 }
-                if (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
+                if (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
+                        k->broken = true;
                         keeper_lost(k, "the server sent a packet that is too large");
-                else
+                } else {
                         take_packet(k, &packet, (size_t)n);
+                }
         }
 }
 
@@ -171,7 +163,9 @@ static void signalled(struct keeper *k)
         struct signalfd_siginfo info;
         if (sys_read(k->signals, &info, sizeof info) != (ssize_t)sizeof info)
                 return;
-        if (info.ssi_signo == SIGHUP) {
+        if (k->setup->is_worker) {
+                k->over = info.ssi_signo != SIGHUP;
+        } else if (info.ssi_signo == SIGHUP) {
                 log_info(NULL, "reload");
                 tell_server(k, KEEPER_RELOAD);
         } else if (k->stop_by == 0) {
@@ -187,26 +181,43 @@ static void signalled(struct keeper *k)
 /* Checks the things that no descriptor reports. */
 static void tick(struct keeper *k, int64_t now)
 {
-        bury_remains(k, now);
         spare_tidy(&k->spare, now);
         if (k->freezing > 0 || k->ending > 0)
                 for (unsigned i = 0; i < KEEPER_SANDBOXES_MAX; i++)
                         handle_look(k, &k->table.all[i], now);
-        if (k->egress.start_at != 0 && now >= k->egress.start_at && k->stop_by == 0)
+        if (k->egress.restart.start_at != 0 && now >= k->egress.restart.start_at && k->stop_by == 0)
                 keeper_egress_start(k);
+        keeper_workers_start(k, now);
         if (k->stop_by != 0 && now >= k->stop_by)
                 keeper_lost(k, "the server did not stop in time: everything is killed");
 }
 
-/* Returns how long to wait, in ms, and sets the time of the next tick. */
-static int patience(struct keeper *k, bool idle)
+static bool has_idle_work(const struct keeper *k)
 {
-        int64_t wait = k->freezing > 0 || k->remains     ? KEEPER_TICK_US
-                       : k->ending > 0 || k->stop_by > 0 ? SLOW_TICK_US
-                                                         : -1;
+        return k->n_remains > 0 || spare_wants(&k->spare);
+}
+
+/* Does one step of the work for which no request waits.  Returns whether it could do anything. */
+static bool work_idly(struct keeper *k)
+{
+        if (k->n_remains > 0 && keeper_remove_groups(k, clock_us()) > 0)
+                return true;
+        if (!spare_wants(&k->spare))
+                return false;
+        spare_make(&k->spare);
+        return true;
+}
+
+/* Returns how long to wait, in ms, and sets the time of the next tick. */
+static int patience(struct keeper *k, bool working)
+{
+        int64_t wait = k->freezing > 0 ? KEEPER_TICK_US : k->ending > 0 || k->stop_by > 0 ? SLOW_TICK_US : -1;
         int64_t due = spare_due(&k->spare);
-        if (k->egress.start_at != 0 && k->stop_by == 0 && k->egress.start_at < due)
-                due = k->egress.start_at;
+        const int64_t egress_due = k->egress.restart.start_at, worker_due = keeper_workers_due(k);
+        if (egress_due != 0 && k->stop_by == 0 && egress_due < due)
+                due = egress_due;
+        if (worker_due < due)
+                due = worker_due;
         const int64_t now = wait < 0 && due == INT64_MAX ? 0 : clock_us();
         if (due != INT64_MAX) {
                 int64_t left = due > now ? due - now : 0;
@@ -217,8 +228,8 @@ static int patience(struct keeper *k, bool idle)
         else if (k->tick_at == INT64_MAX || k->tick_at > now + wait)
                 k->tick_at = now + wait;
         int ms = wait < 0 ? -1 : k->tick_at <= now ? 0 : (int)((k->tick_at - now + 999) / 1000);
-        int rest = idle ? 0 : IDLE_MS;
-        if (spare_wants(&k->spare) && (ms < 0 || ms > rest))
+        int rest = working ? 0 : IDLE_MS;
+        if (has_idle_work(k) && (ms < 0 || ms > rest))
                 ms = rest;
         return ms;
 }
@@ -226,11 +237,11 @@ static int patience(struct keeper *k, bool idle)
 static void loop(struct keeper *k)
 {
         struct epoll_event events[EVENTS_AT_ONCE];
-        bool idle = false;
+        bool working = false;
         k->tick_at = INT64_MAX;
         while (!k->over) {
-                int n = epoll_wait(k->epoll, events, EVENTS_AT_ONCE, patience(k, idle));
-                idle = n == 0;
+                int n = epoll_wait(k->epoll, events, EVENTS_AT_ONCE, patience(k, working));
+                working = false;
                 for (int i = 0; i < n && !k->over; i++) {
                         if (events[i].data.u64 == ON_SERVER)
                                 server_event(k);
@@ -246,6 +257,8 @@ static void loop(struct keeper *k)
                                 signalled(k);
                         else if (events[i].data.u64 == ON_VIEW)
                                 spare_hear(&k->spare);
+                        else if (events[i].data.u64 <= ON_WORKER_DEATH_LAST)
+                                keeper_worker_died(k, (unsigned)(events[i].data.u64 - ON_WORKER_DEATH));
                         else
                                 sandbox_event(k, (uint32_t)events[i].data.u64);
                 }
@@ -253,8 +266,8 @@ static void loop(struct keeper *k)
                 if (k->tick_at != INT64_MAX && now >= k->tick_at) {
                         k->tick_at = INT64_MAX;
                         tick(k, now);
-                } else if (idle && spare_wants(&k->spare)) {
-                        spare_make(&k->spare);
+                } else if (n == 0) {
+                        working = work_idly(k);
                 }
         }
 }
@@ -287,12 +300,12 @@ static void end_all(struct keeper *k)
                         sandbox_free(sb);
                 sandbox_table_remove(&k->table, entry);
         }
-        while (k->remains) {
-                struct keeper_remains *r = k->remains;
-                k->remains = r->next;
+        list_each (at, &k->remains, other) {
+                struct keeper_remains *r = list_entry(at, struct keeper_remains, link);
                 cgroup_free(r->cgroup);
                 free(r);
         }
+        keeper_workers_end(k, until);
         keeper_docker_done(&k->docker); /* it notices the end of the server itself */
 }
 
@@ -309,6 +322,8 @@ static void prepare_groups(struct keeper *k)
                 r = cgroup_new(k->home, &limits, false, &k->quota, &err);
         if (r == 0)
                 cgroup_throttle(k->quota, 1000);
+        if (r == 0)
+                spare_make_groups_in(&k->spare, k->home);
         else
                 log_info(NULL, "no control groups: %s", err.msg);
 }
@@ -324,10 +339,11 @@ static int prepare(struct keeper *k)
         k->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
         k->epoll = epoll_create1(EPOLL_CLOEXEC);
         k->program = program_open_init();
+        k->server_gone = k->setup->is_worker; /* the server is not its child */
         int r = k->signals < 0 || k->epoll < 0 ? -errno : k->program < 0 ? k->program : 0;
         if (r == 0)
                 r = keeper_watch(k, k->setup->socket, ON_SERVER);
-        if (r == 0)
+        if (r == 0 && !k->setup->is_worker)
                 r = keeper_watch(k, k->setup->server_pidfd, ON_SERVER_DEATH);
         if (r == 0)
                 r = keeper_watch(k, k->signals, ON_SIGNAL);
@@ -338,7 +354,9 @@ static int prepare(struct keeper *k)
         k->outbox.socket = k->setup->socket;
         if (k->spare.left[0] >= 0 && keeper_watch(k, k->spare.left[0], ON_VIEW) < 0)
                 log_error(NULL, "every sandbox builds its own view: the socket for views cannot be watched");
-        keeper_egress_start(k); /* the first packet that the server gets */
+        if (!k->setup->is_worker)
+                keeper_egress_start(k); /* the first packet that the server gets */
+        keeper_workers_start(k, clock_us());
         prepare_groups(k);
         return 0;
 }
@@ -349,6 +367,8 @@ int keeper_run(const struct keeper_setup *setup)
         if (!k)
                 return 1;
         k->setup = setup;
+        k->run = keeper_run;
+        list_init(&k->remains);
         k->signals = k->epoll = k->program = -1;
         k->privileged = sandbox_is_privileged();
         k->ignored = sys_ignored_signals();
@@ -359,6 +379,7 @@ int keeper_run(const struct keeper_setup *setup)
         keeper_egress_init(&k->egress);
         keeper_imager_init(&k->imager);
         keeper_docker_init(&k->docker);
+        keeper_workers_init(k);
         if (prepare(k) < 0)
                 k->failed = true;
         else
@@ -371,11 +392,11 @@ int keeper_run(const struct keeper_setup *setup)
         sys_close(k->program);
         sys_close(k->epoll);
         sys_close(k->signals);
-        bool failed = k->failed;
+        const bool failed = k->failed, broken = k->broken;
         free(k);
-        if (!failed)
+        if (!failed && !setup->is_worker)
                 log_info(NULL, "stopped");
-        return failed ? 1 : 0;
+        return setup->is_worker && broken ? WORKER_BROKEN : failed ? 1 : 0;
 }
 
 static struct sockaddr_un manager = {.sun_family = AF_UNIX};

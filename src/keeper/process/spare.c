@@ -82,12 +82,47 @@ static bool has_room(const struct spare_count *count)
         return count->n < SPARE_AHEAD && count->n < count->max;
 }
 
-bool spare_wants(const struct spare *s)
+void spare_make_groups_in(struct spare *s, const struct cgroup_home *home)
+{
+        s->home = home;
+        cella_limits_default(&s->limits);
+}
+
+static bool wants_netns(const struct spare *s)
 {
         return s->makes && has_room(&s->netns_count);
 }
 
-void spare_make(struct spare *s)
+static bool wants_groups(const struct spare *s)
+{
+        return s->home && s->n_groups < SPARE_GROUPS_AHEAD && s->n_groups < s->groups_max &&
+               cgroup_can_keep();
+}
+
+bool spare_wants(const struct spare *s)
+{
+        return wants_netns(s) || wants_groups(s);
+}
+
+static void put_groups(struct spare *s, struct spare_groups groups)
+{
+        s->groups[(s->first_group + s->n_groups++) % SPARE_GROUPS] = groups;
+}
+
+static void make_groups(struct spare *s)
+{
+        struct spare_groups made = {.user = -1};
+        struct cella_err err = {0};
+        if (cgroup_new(s->home, &s->limits, false, &made.cgroup, &err) < 0) {
+                s->home = NULL; /* making the next sandbox reports the error */
+                return;
+        }
+        cgroup_rest(made.cgroup);
+        put_groups(s, made);
+        s->count.made++;
+}
+
+static void make_netns(struct spare *s)
 {
         struct netns_visit visit;
         struct netns_kept made = NETNS_NONE;
@@ -101,6 +136,14 @@ void spare_make(struct spare *s)
         if (s->fresh.len == 0 && netns_record(&made, &s->fresh) < 0)
                 s->fresh.len = 0; /* then no namespace is reused */
         s->netns[s->netns_count.n++] = made;
+}
+
+void spare_make(struct spare *s)
+{
+        if (wants_netns(s))
+                make_netns(s);
+        else if (wants_groups(s))
+                make_groups(s);
 }
 
 void spare_hear(struct spare *s)
@@ -201,20 +244,22 @@ void spare_add_netns(struct spare *s, struct netns_kept *netns)
                 s->netns[s->netns_count.n++] = netns_take(netns);
 }
 
-/* A group with other limits is not used now and is returned in *ret_useless, so that one such group goes for
- * each request. */
+/* A group that cannot be used is returned in *ret_useless, so that one such group goes for each request. */
 struct spare_groups spare_take_groups(struct spare *s, const struct cella_limits *limits,
                                       struct cgroup **ret_useless)
 {
         const struct spare_groups none = {.user = -1};
         *ret_useless = NULL;
+        s->limits = *limits;
         if (s->n_groups <= SPARE_RESTING)
                 return none;
         struct spare_groups groups = s->groups[s->first_group];
         s->first_group = (s->first_group + 1) % SPARE_GROUPS;
         s->n_groups--;
-        if (cgroup_renew(groups.cgroup, limits))
+        if (cgroup_renew(groups.cgroup, limits)) {
+                s->count.reused += groups.served;
                 return groups;
+        }
         *ret_useless = groups.cgroup;
         sys_close(groups.user);
         return none;
@@ -226,6 +271,5 @@ void spare_add_groups(struct spare *s, struct cgroup **cgroup, int *user)
                 return;
         cgroup_unthrottle(*cgroup);
         if (cgroup_may_serve_again(*cgroup))
-                s->groups[(s->first_group + s->n_groups++) % SPARE_GROUPS] =
-                        (struct spare_groups){TAKE(*cgroup), TAKE_FD(*user)};
+                put_groups(s, (struct spare_groups){TAKE(*cgroup), TAKE_FD(*user), true});
 }

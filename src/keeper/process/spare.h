@@ -18,11 +18,13 @@
 #define SPARE_AHEAD 16 /* namespaces that are made before a sandbox needs them */
 #define SPARE_GROUPS 64
 #define SPARE_RESTING 8 /* the last groups are not taken: the kernel is still freeing their contents */
+#define SPARE_GROUPS_AHEAD (SPARE_RESTING + 8) /* groups are made ahead while there are fewer */
 
 /* A control group with its uid, and the user namespace in which the code has that uid. */
 struct spare_groups {
         struct cgroup *cgroup;
-        int user; /* the user namespace; -1: none yet */
+        int user;    /* the user namespace; -1: none yet */
+        bool served; /* a sandbox has used the group */
 };
 
 /* The number of namespaces. */
@@ -38,6 +40,9 @@ struct spare {
         struct netns_record fresh;                /* the state of a new one, to compare with */
         struct spare_groups groups[SPARE_GROUPS]; /* a ring; the oldest is taken first */
         unsigned first_group, n_groups, groups_max;
+        const struct cgroup_home *home; /* where groups are made ahead; NULL: none are */
+        struct cella_limits limits;     /* of the groups that are made ahead: those that were last needed */
+        struct keeper_groups count;
         int view;    /* a mount namespace, see jail/view_shared.c; -1: none */
         int left[2]; /* a socket pair: views arrive at [0] (spare_hear()), sandboxes get [1]; -1: not possible
                         here */
@@ -51,7 +56,10 @@ struct spare {
 void spare_init(struct spare *s, bool privileged, uint64_t files_max);
 void spare_done(struct spare *s);
 
-/* Whether spare_make() should be called, to make a namespace ahead. */
+/* Starts to make groups ahead; home is borrowed. */
+void spare_make_groups_in(struct spare *s, const struct cgroup_home *home);
+
+/* Whether spare_make() should be called, to make a namespace or a group ahead. */
 bool spare_wants(const struct spare *s);
 void spare_make(struct spare *s);
 
@@ -67,7 +75,7 @@ void spare_tidy(struct spare *s, int64_t now);
 
 /* Returns an unused namespace, which the caller closes with netns_let_go(); or NETNS_NONE. */
 struct netns_kept spare_take_netns(struct spare *s);
-/* Returns a group with these limits, or none.  *ret_useless: a group that is no longer of use, or NULL.  The
+/* Returns a group with these limits, or none.  *ret_useless: a group that cannot be used, or NULL.  The
  * caller owns both. */
 struct spare_groups spare_take_groups(struct spare *s, const struct cella_limits *limits,
                                       struct cgroup **ret_useless);

@@ -19,6 +19,7 @@
 #include "base/limits.h"
 #include "jail/cgroup_home.h"
 #include "jail/spec.h"
+#include "keeper/spawn/id_range.h"
 #include "keeper/spawn/making.h"
 #include "keeper/spawn/options.h"
 #include "keeper/spawn/spawn.h"
@@ -72,17 +73,19 @@ static void choose_user(struct making *m, const struct cella_options *options)
                 m->spec.inner_uid = m->spec.inner_gid = 0;
 }
 
-static int prepare(struct making *m, const struct cella_options *options, uint32_t walls_down,
-                   struct cella_err *err)
+static int spawn_assemble_prepare(struct making *m, const struct cella_options *options, uint32_t walls_down,
+                                  struct cella_err *err)
 {
         m->spec.limits = options->limits;
         choose_user(m, options);
         m->spec.walls = (m->parts->direct ? DIRECT_WALLS : ALL_WALLS) & ~walls_down;
         m->spec.direct = m->parts->direct;
+        m->testing_users = walls_down & WALLS_SEVERAL_USERS;
         m->spec.view = m->parts->view;
         m->spec.privileged = m->parts->privileged ? *m->parts->privileged : sandbox_is_privileged();
         m->spec.host_uid = geteuid();
         m->spec.host_gid = getegid();
+        m->spec.n_ids = 1;
         m->program = m->parts->program;
         if (m->program < 0)
                 m->program = m->own_program = program_open_init();
@@ -130,14 +133,54 @@ static int make_cgroup(struct sandbox *sb, struct making *m, uint32_t required, 
                              "Delegate=yes cella ...");
 }
 
-/* Makes the cgroup, and chooses from it the host uid of the code. */
-static int make_groups(struct sandbox *sb, struct making *m, uint32_t required, struct cella_err *err)
+/* Whether no directory of the host can be written to, so that no file with a set-user-id bit or with the
+ * owner of another user appears there.  (A volume is a file of root that is only ever mounted with nosuid.)
+ */
+static bool writes_stay_inside(const struct making *m, const struct cella_options *options)
 {
-        int r = make_cgroup(sb, m, required, err);
-        if (r == 0 && m->spec.privileged)
+        bool inside = !options->workspace || !options->workspace_writable || m->parts->workspace_is_mount;
+        for (size_t i = 0; i < options->n_mounts; i++)
+                inside &= !options->mounts[i].writable;
+        return inside;
+}
+
+/* An image that runs as root gets several users, if they cannot exceed the limits of the sandbox:
+ * RLIMIT_NPROC and other limits count for each user, so the cgroup must count for all of them.  In any other
+ * case, and if no range of ids is available, it has one user. */
+static void choose_users(struct sandbox *sb, struct making *m, const struct cella_options *options)
+{
+        const uint32_t needed = CELLA_LIMIT_PROCESSES | CELLA_LIMIT_MEMORY;
+        unsigned first;
+        if (!(m->parts->image || m->testing_users) || m->parts->direct || m->spec.inner_uid != 0 ||
+            m->spec.inner_gid >= JAIL_IDS || !(m->spec.walls & WALL_USER) || !sb->cgroup ||
+            (sb->missing & needed))
+                return;
+        if (m->spec.privileged) {
+                sb->id_range = id_range_take(&first);
+                if (sb->id_range < 0)
+                        return;
+                m->spec.host_uid = m->spec.host_gid = first;
+        } else if (!writes_stay_inside(m, options) || !subordinate_find(&m->ids)) {
+                /* Without idmapped mounts, files of other users in a directory of the host would belong to
+                 * subordinate ids, and the user could not remove them. */
+                return;
+        }
+        m->spec.n_ids = JAIL_IDS;
+        m->spec.set_id = writes_stay_inside(m, options);
+}
+
+/* Makes the cgroup, and chooses from it the host uid of the code. */
+static int make_groups(struct sandbox *sb, struct making *m, const struct cella_options *options,
+                       struct cella_err *err)
+{
+        int r = make_cgroup(sb, m, options->required, err);
+        if (r < 0)
+                return r;
+        if (m->spec.privileged)
                 m->spec.host_uid = m->spec.host_gid =
                         FIRST_UID + (sb->cgroup ? cgroup_number(sb->cgroup) : 0);
-        return r;
+        choose_users(sb, m, options);
+        return 0;
 }
 
 /* -EPIPE is no error here: a child that exited has sent its error, which sandbox_wait_ready() reads. */
@@ -147,8 +190,8 @@ static int sent(int r, struct cella_err *err)
 }
 
 /* Fills the message and fds with borrowed descriptors.  Returns the number of fds or -errno. */
-static int tell_groups(const struct sandbox *sb, const struct making *m, struct init_groups *ret,
-                       int fds[JAIL_CGROUP_FDS_MAX + 1], struct cella_err *err)
+static int report_groups(const struct sandbox *sb, const struct making *m, struct init_groups *ret,
+                         int fds[JAIL_CGROUP_FDS_MAX + 1], struct cella_err *err)
 {
         *ret = (struct init_groups){
                 .walls = m->spec.walls,
@@ -156,6 +199,8 @@ static int tell_groups(const struct sandbox *sb, const struct making *m, struct 
                 .host_gid = m->spec.host_gid,
                 .limit_processes_by_rlimit = m->spec.limit_processes_by_rlimit,
                 .has_user = sb->user >= 0,
+                .n_ids = m->spec.n_ids,
+                .set_id = m->spec.set_id,
         };
         int n = sb->cgroup ? cgroup_join_fds(sb->cgroup, m->cloned_into_cgroup, fds, err) : 0;
         if (n >= 0 && sb->user >= 0)
@@ -184,7 +229,7 @@ static int gather(struct sandbox *sb, const struct making *m, struct init_build 
                 fds[n++] = m->parts->view_fd;
         if (!m->together)
                 return n;
-        int r = tell_groups(sb, m, &head->groups, fds + n, err);
+        int r = report_groups(sb, m, &head->groups, fds + n, err);
         if (r < 0)
                 return r;
         n += r;
@@ -245,7 +290,7 @@ static int send_groups(struct sandbox *sb, const struct making *m, struct cella_
 {
         int fds[JAIL_CGROUP_FDS_MAX + 1];
         struct init_groups groups;
-        int n = tell_groups(sb, m, &groups, fds, err);
+        int n = report_groups(sb, m, &groups, fds, err);
         if (n < 0)
                 return n;
         return sent(
@@ -291,7 +336,7 @@ int sandbox_assemble(const struct cella_options *options, const struct sandbox_p
         AUTO(sandbox_free) struct sandbox *sb = calloc(1, sizeof *sb);
         if (!sb)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "sandbox");
-        sb->pidfd = sb->control = sb->user = sb->way_out[0] = sb->way_out[1] = -1;
+        sb->pidfd = sb->control = sb->user = sb->way_out[0] = sb->way_out[1] = sb->id_range = -1;
         sb->netns = NETNS_NONE;
         sb->keep_user = parts->keep_user;
         sb->image = parts->image ? sys_dup_above(parts->image->fd, 3) : -1;
@@ -303,26 +348,28 @@ int sandbox_assemble(const struct cella_options *options, const struct sandbox_p
                 snprintf(sb->id, sizeof sb->id, "%s", parts->id);
         else if ((r = id_make("sbx_", sb->id)) < 0)
                 /* cppcheck-suppress memleak; AUTO frees it */
-                return err_set(err, CELLA_INTERNAL, r, "no random numbers");
+                return err_set(err, CELLA_INTERNAL, r, "cannot get random numbers");
         sb->spawn = spawn_new();
         if (!sb->spawn)
                 /* cppcheck-suppress memleak; AUTO frees it */
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "sandbox");
-        if ((r = prepare(&m, options, walls_down, err)) < 0 || (r = spawn_make_control(sb, &m, err)) < 0)
+        if ((r = spawn_assemble_prepare(&m, options, walls_down, err)) < 0 ||
+            (r = spawn_make_control(sb, &m, err)) < 0)
                 return r;
-        /* The group must be made before the child if the child is cloned into it, or if mounts are mapped to
-         * its uid. */
+        /* The group must be made before the child if the child is cloned into it, if mounts are mapped to its
+         * uid, or if it decides how many users the child has. */
         bool v2 = parts->home ? parts->home->v2 : cgroup_is_v2();
         const bool again = parts->cgroup && *parts->cgroup;
-        bool groups_first = v2 || again || options->workspace || options->n_mounts > 0 || parts->freezable;
-        if (groups_first && (r = make_groups(sb, &m, options->required, err)) < 0)
+        bool groups_first = v2 || again || options->workspace || options->n_mounts > 0 || parts->freezable ||
+                            (parts->image && !m.spec.privileged);
+        if (groups_first && (r = make_groups(sb, &m, options, err)) < 0)
                 return r;
         if ((r = making_add_mounts(&m, options, err)) < 0 || (r = spawn_child(sb, &m, err)) < 0)
                 return r;
         m.together = again && (ready_netns(&m) >= 0 || !gives_netns(&m)) && !parts->image;
         if ((r = send_build(sb, &m, err)) < 0)
                 return r;
-        if (!groups_first && (r = make_groups(sb, &m, options->required, err)) < 0)
+        if (!groups_first && (r = make_groups(sb, &m, options, err)) < 0)
                 return r;
         if (!m.together && ((r = making_map_image(&m, err)) < 0 || (r = send_groups(sb, &m, err)) < 0 ||
                             (r = send_go(sb, &m, err)) < 0))
@@ -351,7 +398,7 @@ int sandbox_assemble(const struct cella_options *options, const struct sandbox_p
 extern const char init_program[], egress_program[];
 extern const uint64_t init_program_len, egress_program_len;
 
-static int unpack(const char *name, const char *data, uint64_t len)
+static int spawn_assemble_unpack(const char *name, const char *data, uint64_t len)
 {
         int fd = sys_memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
         if (fd == -EINVAL)
@@ -369,10 +416,10 @@ static int unpack(const char *name, const char *data, uint64_t len)
 
 int program_open_init(void)
 {
-        return unpack("init", init_program, init_program_len);
+        return spawn_assemble_unpack("init", init_program, init_program_len);
 }
 
 int program_open_egress(void)
 {
-        return unpack("egress", egress_program, egress_program_len);
+        return spawn_assemble_unpack("egress", egress_program, egress_program_len);
 }

@@ -10,7 +10,8 @@ bool sandbox_is_privileged(void);
 
 /* Starts to make a sandbox, and returns while init is still setting it up.  Init sends INIT_READY on success,
  * see sandbox_wait_ready().  The network and the image are taken from parts, not from options.  walls_down:
- * walls to leave out, for tests.  The caller frees *ret with sandbox_free(). */
+ * walls to leave out, for tests; with WALLS_SEVERAL_USERS, root has several users without an image, too.  The
+ * caller frees *ret with sandbox_free(). */
 int sandbox_assemble(const struct cella_options *options, const struct sandbox_parts *parts,
                      uint32_t walls_down, struct sandbox **ret, struct cella_err *err);
 

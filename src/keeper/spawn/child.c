@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,7 +25,7 @@ struct failure {
 
 /* Moves the descriptors of the child to their final numbers.  Returns the new number of failures or -errno;
  * *program changes too. */
-static int place(const struct child_setup *s, int failures, int *program)
+static int spawn_child_place(const struct child_setup *s, int failures, int *program)
 {
         int all[CHILD_FDS_MAX];
         const int above = CHILD_FIRST_FD + CHILD_FDS_MAX + 1;
@@ -112,7 +113,7 @@ static void limits(void)
         sys_setrlimit(RLIMIT_CORE, 0);
 }
 
-static int execute(const struct child_setup *s, int program)
+static int spawn_child_execute(const struct child_setup *s, int program)
 {
         static char *const standard[] = {CHILD_ENV, NULL};
         char *const *env = s->env ? s->env : standard;
@@ -125,7 +126,7 @@ static int execute(const struct child_setup *s, int program)
         return (int)sys_call3(SYS_execve, s->path ? s->path : path, s->argv, env);
 }
 
-_Noreturn static void become(const struct child_setup *s, pid_t parent, int failures)
+_Noreturn static void spawn_child_become(const struct child_setup *s, pid_t parent, int failures)
 {
         struct failure f = {0};
         const char *what = "its program";
@@ -140,7 +141,7 @@ _Noreturn static void become(const struct child_setup *s, pid_t parent, int fail
         int program = f.num = s->open_program ? s->open_program() : s->program;
         if (f.num >= 0) {
                 what = "descriptors";
-                f.num = place(s, failures, &program);
+                f.num = spawn_child_place(s, failures, &program);
         }
         if (f.num >= 0) {
                 failures = f.num;
@@ -150,7 +151,7 @@ _Noreturn static void become(const struct child_setup *s, pid_t parent, int fail
         /* After the change of user, which resets it. */
         if (f.num >= 0 && (f.num = sys_prctl(PR_SET_PDEATHSIG, SIGKILL, 0)) >= 0 && getppid() == parent) {
                 what = "its program";
-                f.num = execute(s, program);
+                f.num = spawn_child_execute(s, program);
         }
         memcpy(f.what, what, strlen(what) + 1);
         sys_write(failures, &f, sizeof f);
@@ -168,7 +169,7 @@ int child_start(const struct child_setup *s, struct child *ret, struct cella_err
         sys_block_signals(&signals);
         pid_t parent = getpid(), pid = sys_fork(0, &pidfd);
         if (pid == 0)
-                become(s, parent, pipe[1]);
+                spawn_child_become(s, parent, pipe[1]);
         sys_restore_signals(&signals);
         sys_close(pipe[1]);
         if (pid < 0) {
@@ -177,6 +178,28 @@ int child_start(const struct child_setup *s, struct child *ret, struct cella_err
         }
         *ret = (struct child){pid, pidfd, pipe[0]};
         return 0;
+}
+
+int child_start_linked(const struct child_setup *s, int type, struct child *ret, int *ret_socket,
+                       struct cella_err *err)
+{
+        struct child_setup setup = *s;
+        int pair[2], fds[CHILD_FDS_MAX];
+        int r = (int)sys_call4(SYS_socketpair, AF_UNIX, type | SOCK_CLOEXEC, 0, pair);
+        if (r < 0)
+                return err_set(err, CELLA_INTERNAL, r, "cannot make a socket for %s", s->argv[0]);
+        fds[0] = pair[1];
+        for (size_t i = 0; i < s->n_fds; i++)
+                fds[i + 1] = s->fds[i];
+        setup.fds = fds;
+        setup.n_fds = s->n_fds + 1;
+        r = child_start(&setup, ret, err);
+        sys_close(pair[1]);
+        if (r < 0)
+                sys_close(pair[0]);
+        else
+                *ret_socket = pair[0];
+        return r;
 }
 
 int child_confirm(struct child *c, const char *name, struct cella_err *err)

@@ -41,6 +41,11 @@ struct child {
 /* Forks and does not wait for the exec.  The child is killed when the calling thread ends. */
 int child_start(const struct child_setup *setup, struct child *ret, struct cella_err *err);
 
+/* Like child_start(), with a new socket of this type (SOCK_SEQPACKET): one end is CHILD_FIRST_FD, before
+ * setup->fds, *ret_socket is the other end. */
+int child_start_linked(const struct child_setup *setup, int type, struct child *ret, int *ret_socket,
+                       struct cella_err *err);
+
 /* Waits until the program runs.  If it could not be started, returns the reason; the child is not reaped.
  * name: for the message. */
 int child_confirm(struct child *child, const char *name, struct cella_err *err);

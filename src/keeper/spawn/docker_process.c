@@ -12,7 +12,6 @@
 #include "config.h"
 #include "sys/file.h"
 #include "sys/process.h"
-#include "sys/raw.h"
 #include "wire/docker.h"
 
 #define PROGRAM "cella-docker"
@@ -46,7 +45,7 @@ static int open_program(char path[PATH_SIZE], struct cella_err *err)
                         "build it with libcurl (./dev install puts it in place), or use the engine native");
 }
 
-static size_t add(char *argv[], size_t n, char *option, char *value)
+static size_t docker_process_add(char *argv[], size_t n, char *option, char *value)
 {
         if (!value || !value[0])
                 return n;
@@ -59,38 +58,28 @@ int docker_process_start(const char *home, const struct workspace_policy *policy
                          struct cella_err *err)
 {
         char path[PATH_SIZE], *argv[20] = {PROGRAM};
-        int pair[2];
         struct child child;
-        size_t n = add(argv, 1, "--home", (char *)home);
-        n = add(argv, n, "--host", getenv("DOCKER_HOST"));
-        n = add(argv, n, "--runtime-dir", getenv("XDG_RUNTIME_DIR"));
-        n = add(argv, n, "--transport", getenv("CELLA_DOCKER_TRANSPORT"));
-        n = add(argv, n, "--for", policy ? "server" : NULL);
-        n = add(argv, n, "--state", policy ? (char *)policy->state : NULL);
-        n = add(argv, n, "--workspace-root", policy ? (char *)policy->pin : NULL);
-        n = add(argv, n, "--workspace", policy ? (char *)policy->only : NULL);
+        int socket;
+        size_t n = docker_process_add(argv, 1, "--home", (char *)home);
+        n = docker_process_add(argv, n, "--host", getenv("DOCKER_HOST"));
+        n = docker_process_add(argv, n, "--runtime-dir", getenv("XDG_RUNTIME_DIR"));
+        n = docker_process_add(argv, n, "--transport", getenv("CELLA_DOCKER_TRANSPORT"));
+        n = docker_process_add(argv, n, "--for", policy ? "server" : NULL);
+        n = docker_process_add(argv, n, "--state", policy ? (char *)policy->state : NULL);
+        n = docker_process_add(argv, n, "--workspace-root", policy ? (char *)policy->pin : NULL);
+        n = docker_process_add(argv, n, "--workspace", policy ? (char *)policy->only : NULL);
         argv[n] = NULL;
         AUTO(sys_close) int program = open_program(path, err);
         if (program < 0)
                 return program;
         sys_mkdirat(AT_FDCWD, home, 0700); /* the parent may be writable only for the caller; otherwise the
                                               child reports the error */
-        int r = (int)sys_call4(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair);
+        const struct child_setup setup = {
+                .program = program, .path = path, .argv = argv, .capabilities = DOCKER_CAPABILITIES};
+        int r = child_start_linked(&setup, SOCK_SEQPACKET, &child, &socket, err);
         if (r < 0)
-                return err_set(err, CELLA_INTERNAL, r, "docker: cannot make a socket");
-        const struct child_setup setup = {.program = program,
-                                          .path = path,
-                                          .argv = argv,
-                                          .fds = &pair[1],
-                                          .n_fds = 1,
-                                          .capabilities = DOCKER_CAPABILITIES};
-        r = child_start(&setup, &child, err);
-        sys_close(pair[1]);
-        if (r < 0) {
-                sys_close(pair[0]);
                 return r;
-        }
-        *ret = (struct docker_process){child, pair[0]};
+        *ret = (struct docker_process){child, socket};
         return 0;
 }
 

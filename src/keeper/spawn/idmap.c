@@ -13,15 +13,15 @@
 #include "sys/raw.h"
 #include "wire/init.h"
 
-static int write_map(pid_t pid, const char *file, unsigned from, unsigned to)
+static int write_map(pid_t pid, const char *file, unsigned from, unsigned to, unsigned n)
 {
         char path[48], line[40];
         snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, file);
-        snprintf(line, sizeof line, "%u %u 1", from, to);
+        snprintf(line, sizeof line, "%u %u %u", from, to, n);
         return sys_write_file(AT_FDCWD, path, line);
 }
 
-int idmap_open(unsigned from_uid, unsigned from_gid, unsigned to, struct cella_err *err)
+int idmap_open(unsigned from_uid, unsigned from_gid, unsigned to, unsigned n, struct cella_err *err)
 {
         char path[48];
         int pidfd = -1, fd = -1;
@@ -38,9 +38,9 @@ int idmap_open(unsigned from_uid, unsigned from_gid, unsigned to, struct cella_e
         if (pid < 0)
                 return err_set(err, CELLA_ISOLATION_UNAVAILABLE, pid,
                                "user: cannot make a namespace to map owners");
-        int r = write_map(pid, "uid_map", from_uid, to);
+        int r = write_map(pid, "uid_map", from_uid, to, n);
         if (r == 0)
-                r = write_map(pid, "gid_map", from_gid, to);
+                r = write_map(pid, "gid_map", from_gid, to, n);
         if (r == 0) {
                 snprintf(path, sizeof path, "/proc/%d/ns/user", (int)pid);
                 AUTO(sys_close) int low = sys_openat(AT_FDCWD, path, O_RDONLY, 0);

@@ -3,6 +3,6 @@
 #pragma once
 #include "cella.h"
 
-/* Makes a user namespace that maps the owner `from` on disk to `to` at run time.  Returns its descriptor or
- * -errno. */
-int idmap_open(unsigned from_uid, unsigned from_gid, unsigned to, struct cella_err *err);
+/* Makes a user namespace that maps the owner `from` on disk to `to` at run time, and the n - 1 following ids
+ * likewise.  Returns its descriptor or -errno. */
+int idmap_open(unsigned from_uid, unsigned from_gid, unsigned to, unsigned n, struct cella_err *err);

@@ -12,7 +12,7 @@
 
 #define ID_LENGTH 64
 
-static int gone(const char *id, int num, struct cella_err *err)
+static int image_root_gone(const char *id, int num, struct cella_err *err)
 {
         err_say(err, CELLA_NOT_FOUND, num, "image not found: %.12s", id);
         return err_hint(err, "it was removed: cella image ls shows what there is");
@@ -44,15 +44,15 @@ int image_root_open(const char *store, const char *id, int64_t owner, char path[
                 return err_say(err, CELLA_INVALID_REQUEST, -ENAMETOOLONG, "the store's name is too long");
         AUTO(sys_close) int images = sys_openat(AT_FDCWD, store, O_PATH | flags, 0);
         if (images < 0)
-                return gone(id, images, err);
+                return image_root_gone(id, images, err);
         AUTO(sys_close) int roots = sys_openat(images, "roots", O_PATH | flags, 0);
         AUTO(sys_close) int fd = roots < 0 ? roots : sys_openat(roots, id, O_RDONLY | flags, 0);
         if (fd < 0)
-                return gone(id, fd, err);
+                return image_root_gone(id, fd, err);
         if (fstat(images, &all) < 0 || fstat(fd, &st) < 0)
                 return err_set(err, CELLA_INTERNAL, -errno, "image %.12s", id);
         if (st.st_uid != all.st_uid || st.st_dev != all.st_dev || (owner >= 0 && st.st_uid != owner))
                 return err_say(err, CELLA_ACCESS_DENIED, -EPERM, "image %.12s belongs to another user", id);
         int r = take_lock(fd);
-        return r < 0 ? gone(id, r, err) : TAKE_FD(fd);
+        return r < 0 ? image_root_gone(id, r, err) : TAKE_FD(fd);
 }

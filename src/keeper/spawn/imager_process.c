@@ -1,6 +1,5 @@
 #include "keeper/spawn/imager_process.h"
 
-#include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -8,7 +7,6 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "sys/file.h"
-#include "sys/raw.h"
 #include "wire/imager.h"
 
 _Static_assert(IMAGER_FD == CHILD_FIRST_FD && IMAGER_STORE_FD == CHILD_FIRST_FD + 1,
@@ -39,31 +37,20 @@ int imager_process_start(const struct imager_setup *s, struct child *ret, int *r
 {
         static char *const argv[] = {"cella-image", NULL};
         char *env[ARRAY_LEN(proxies) + 3];
-        int pair[2];
         AUTO(sys_close) int program = sys_openat(AT_FDCWD, s->program, O_PATH, 0);
         if (program < 0)
                 return err_set(err, CELLA_NOT_FOUND, program, "cannot start %.150s", s->program);
-        int r = (int)sys_call4(SYS_socketpair, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair);
-        if (r < 0)
-                return err_set(err, CELLA_INTERNAL, r, "images: cannot make a socket");
-        const int fds[] = {pair[1], s->store};
         choose_environment(env);
         const struct child_setup setup = {
                 .program = program,
                 .path = s->program,
                 .argv = argv,
                 .env = env,
-                .fds = fds,
-                .n_fds = ARRAY_LEN(fds),
+                .fds = &s->store,
+                .n_fds = 1,
                 .change_user = s->change_user,
                 .uid = s->uid,
                 .gid = s->gid,
         };
-        r = child_start(&setup, ret, err);
-        sys_close(pair[1]);
-        if (r < 0)
-                sys_close(pair[0]);
-        else
-                *ret_socket = pair[0];
-        return r;
+        return child_start_linked(&setup, SOCK_STREAM, ret, ret_socket, err);
 }

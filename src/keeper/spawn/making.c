@@ -44,7 +44,11 @@ static int add_mount(struct making *m, const char *source, int source_fd, const 
         int r = open_tree(m, i, source_fd, err);
         if (r < 0 || !m->spec.privileged || !(m->spec.walls & WALL_USER))
                 return r;
-        int fd = idmap_open(st.st_uid, st.st_gid, m->spec.host_uid, err);
+        /* Of a volume, all users of the sandbox can own files, also its first directory.  In a directory of
+         * the host only the first one can: its files belong to the owner of the directory. */
+        const bool volume = m->parts->workspace_is_mount && source_fd == m->parts->workspace_fd;
+        int fd = volume && m->spec.n_ids > 1 ? idmap_open(0, 0, m->spec.host_uid, m->spec.n_ids, err)
+                                             : idmap_open(st.st_uid, st.st_gid, m->spec.host_uid, 1, err);
         if (fd < 0)
                 return fd;
         m->mounts[i].idmap_fd = fd;
@@ -78,7 +82,7 @@ int making_map_image(const struct making *m, struct cella_err *err)
                 return 0;
         if (fstat(m->parts->image->fd, &st) < 0)
                 return err_set(err, CELLA_INTERNAL, -errno, "image");
-        AUTO(sys_close) int idmap = idmap_open(st.st_uid, st.st_gid, m->spec.host_uid, err);
+        AUTO(sys_close) int idmap = idmap_open(st.st_uid, st.st_gid, m->spec.host_uid, 1, err);
         if (idmap < 0)
                 return idmap;
         int r = sys_mount_idmap(m->mounts[0].tree_fd, idmap, false);

@@ -2,6 +2,7 @@
 #pragma once
 #include "jail/spec.h"
 #include "keeper/spawn/sandbox.h"
+#include "keeper/spawn/subordinate.h"
 #include "wire/init.h"
 
 /* Exists only while sandbox_assemble() runs. */
@@ -14,7 +15,9 @@ struct making {
         int program;       /* the init program */
         int own_program;   /* the same if it must be closed, or -1 */
         bool cloned_into_cgroup;
-        bool together; /* all parts are ready and are sent to init in one message */
+        struct subordinate ids; /* without privilege and with several users */
+        bool testing_users;     /* several users also without an image */
+        bool together;          /* all parts are ready and are sent to init in one message */
         uint64_t signals;
 };
 

@@ -32,7 +32,7 @@ static bool take_way_out(struct sandbox *sb, struct message *m)
 int sandbox_wait_ready(struct sandbox *sb, struct cella_err *err)
 {
         struct message m;
-        struct init_ready reported;
+        struct init_ready ready;
         char data[INIT_REPLY_MAX];
         int r;
         if (sb->ready)
@@ -42,12 +42,11 @@ int sandbox_wait_ready(struct sandbox *sb, struct cella_err *err)
         } while (r > 0 && take_way_out(sb, &m));
         if (r > 0)
                 message_close_fds(&m);
-        if (r > 0 && m.type == INIT_READY && m.len == sizeof reported &&
-            sb->network == (sb->way_out[0] >= 0)) {
-                memcpy(&reported, data, sizeof reported);
-                sb->walls = reported.walls;
-                sb->ready_us = reported.at_us <= clock_us() ? reported.at_us : 0;
-                sb->cpu_made_us = reported.cpu_us;
+        if (r > 0 && m.type == INIT_READY && m.len == sizeof ready && sb->network == (sb->way_out[0] >= 0)) {
+                memcpy(&ready, data, sizeof ready);
+                sb->walls = ready.walls;
+                sb->ready_us = ready.at_us <= clock_us() ? ready.at_us : 0;
+                sb->cpu_made_us = ready.cpu_us;
                 sb->ready = true;
                 return 0;
         }
@@ -160,6 +159,7 @@ struct sandbox *sandbox_free(struct sandbox *sb)
         sys_close(sb->way_out[0]);
         sys_close(sb->way_out[1]);
         cgroup_free(sb->cgroup);
+        sys_close(sb->id_range);
         if (sb->pid <= 0) /* otherwise the kernel could not end it, and it may still use this memory */
                 free(sb->spawn);
         free(sb);

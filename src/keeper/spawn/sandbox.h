@@ -31,6 +31,7 @@ struct sandbox {
         int pidfd;
         int control;             /* socket to init, see wire/init.h */
         unsigned host_uid;       /* uid of the code on the host */
+        int id_range;            /* holds its range of ids, see id_range.h; -1: it has one user */
         bool user_root;          /* the code is root inside */
         int image;               /* the root of its image, locked against removal; -1: none */
         struct spawn *spawn;     /* memory of the child, see spawn_new(); owned */

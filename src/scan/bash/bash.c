@@ -14,12 +14,12 @@ static const char *const kinds[] = {
 static struct grammar grammar;
 static int prepared;
 
-static void prepare(void)
+static void bash_prepare(void)
 {
         prepared = grammar_init(&grammar, tree_sitter_bash(), kinds, ARRAY_LEN(kinds));
 }
 
-static void bind(struct program *p, TSNode name, TSNode value)
+static void bash_bind(struct program *p, TSNode name, TSNode value)
 {
         size_t len;
         if (ts_node_is_null(name))
@@ -31,7 +31,7 @@ static void bind(struct program *p, TSNode name, TSNode value)
                                        .node = value});
 }
 
-static void assignment(struct program *p, TSNode node)
+static void bash_assignment(struct program *p, TSNode node)
 {
         TSNode name = source_child(p->source, node, FIELD_NAME),
                value = source_child(p->source, node, FIELD_VALUE);
@@ -42,11 +42,11 @@ static void assignment(struct program *p, TSNode node)
                 value = (TSNode){0};
         if (source_kind(p->source, name) == SH_SUBSCRIPT)
                 name = source_child(p->source, name, FIELD_NAME);
-        bind(p, name, value);
+        bash_bind(p, name, value);
 }
 
 /* for i in a b c */
-static void loop(struct program *p, TSNode node)
+static void bash_loop(struct program *p, TSNode node)
 {
         TSNode children[VALUES_MAX + 4], name = source_child(p->source, node, FIELD_VARIABLE), body;
         size_t n = source_children(p->source, node, children, ARRAY_LEN(children)), bound = 0;
@@ -54,11 +54,11 @@ static void loop(struct program *p, TSNode node)
         for (size_t i = 0; i < n; i++)
                 if (!ts_node_eq(children[i], name) &&
                     (ts_node_is_null(body) || !ts_node_eq(children[i], body))) {
-                        bind(p, name, children[i]);
+                        bash_bind(p, name, children[i]);
                         bound++;
                 }
         if (bound == 0 || n == ARRAY_LEN(children))
-                bind(p, name, (TSNode){0}); /* "$@", or more words than are checked */
+                bash_bind(p, name, (TSNode){0}); /* "$@", or more words than are checked */
 }
 
 /* read x y; printf -v x; mapfile x: variables that get an unknown value. */
@@ -75,11 +75,11 @@ static void command(struct program *p, TSNode node)
                              !source_is(p->source, words.nodes[0], "readarray")))
                 return;
         for (size_t i = 1; i < words.n; i++)
-                bind(p, words.nodes[i], (TSNode){0});
+                bash_bind(p, words.nodes[i], (TSNode){0});
 }
 
-static void enter(void *context, TSNode node, unsigned kind, unsigned parent, uint32_t frame,
-                  uint32_t *child_frame)
+static void bash_enter(void *context, TSNode node, unsigned kind, unsigned parent, uint32_t frame,
+                       uint32_t *child_frame)
 {
         struct program_walk *walk = context;
         struct program *p = walk->program;
@@ -89,10 +89,10 @@ static void enter(void *context, TSNode node, unsigned kind, unsigned parent, ui
                 walk->walker.stop = true;
         switch (kind) {
         case SH_VARIABLE_ASSIGNMENT:
-                assignment(p, node);
+                bash_assignment(p, node);
                 break;
         case SH_FOR:
-                loop(p, node);
+                bash_loop(p, node);
                 return;
         case SH_COMMAND:
                 command(p, node);
@@ -130,12 +130,12 @@ int bash_scan(const struct program_job *job)
         static pthread_once_t once = PTHREAD_ONCE_INIT;
         static const struct program_language language = {
                 .grammar = &grammar,
-                .enter = enter,
+                .enter = bash_enter,
                 .check = bash_check,
                 .evaluate = bash_evaluate,
                 .is_builtin = is_builtin,
                 .is_harmless_error = is_harmless_error,
         };
-        pthread_once(&once, prepare);
+        pthread_once(&once, bash_prepare);
         return prepared < 0 ? prepared : program_scan(&language, job);
 }

@@ -37,7 +37,7 @@ struct line {
         bool more;   /* further arguments are unknown (xargs) */
 };
 
-static const char *constant(struct program *p, TSNode word, size_t *ret_len)
+static const char *bash_constant(struct program *p, TSNode word, size_t *ret_len)
 {
         struct values values;
         program_evaluate(p, word, 0, &values);
@@ -91,7 +91,7 @@ static bool skip_option(struct program *p, const struct line *line, size_t *i)
         const char *options = line->command->options ? line->command->options : "";
         size_t len, name;
         bool writes;
-        const char *text = constant(p, line->words->nodes[*i], &len);
+        const char *text = bash_constant(p, line->words->nodes[*i], &len);
         if (!text || len < 2 || text[0] != '-')
                 return false;
         bool is_long = text[1] == '-';
@@ -118,7 +118,7 @@ static size_t operands(struct program *p, const struct line *line, TSNode *ret)
         size_t n = 0, len;
         bool options = true;
         for (size_t i = line->name + 1; i < line->words->n; i++) {
-                const char *text = constant(p, line->words->nodes[i], &len);
+                const char *text = bash_constant(p, line->words->nodes[i], &len);
                 if (options && text && len == 2 && !memcmp(text, "--", 2)) {
                         options = false;
                         continue;
@@ -136,7 +136,7 @@ static bool has_option(struct program *p, const struct line *line, char letter)
 {
         for (size_t i = line->name + 1; i < line->words->n; i++) {
                 size_t len;
-                const char *text = constant(p, line->words->nodes[i], &len);
+                const char *text = bash_constant(p, line->words->nodes[i], &len);
                 if (text && len > 1 && text[0] == '-' && text[1] != '-' && memchr(text, letter, len))
                         return true;
         }
@@ -159,7 +159,7 @@ static bool is_recursive(struct program *p, const struct line *line)
                 return false;
         for (size_t i = line->name + 1; i < line->words->n; i++) {
                 size_t len;
-                const char *text = constant(p, line->words->nodes[i], &len);
+                const char *text = bash_constant(p, line->words->nodes[i], &len);
                 if (text && len == 11 && !memcmp(text, "--recursive", len))
                         return true;
         }
@@ -215,7 +215,7 @@ static void check_subcommands(struct program *p, const struct line *line)
         size_t len;
         if (operands(p, line, words) == 0)
                 return;
-        const char *text = constant(p, words[0], &len);
+        const char *text = bash_constant(p, words[0], &len);
         if (!text || bash_has_word(line->command->subcommands, text, len))
                 check_say(p, RULE_NETWORK_COMMAND, line->node);
         else if (line->command->runs && bash_has_word(line->command->runs, text, len))
@@ -225,7 +225,7 @@ static void check_subcommands(struct program *p, const struct line *line)
 /* eval and source. */
 static void check_evaluates(struct program *p, const struct line *line)
 {
-        struct values code = {0}, word, joined, space = {0};
+        struct values code = {0}, word, space = {0};
         bool eval = !strcmp(line->command->name, "eval");
         if (line->name + 1 >= line->words->n)
                 return;
@@ -240,10 +240,8 @@ static void check_evaluates(struct program *p, const struct line *line)
                         code = word;
                         continue;
                 }
-                joined = (struct values){0};
-                values_join(&joined, &p->arena, JOIN_CONCAT, &code, &space);
-                code = (struct values){0};
-                values_join(&code, &p->arena, JOIN_CONCAT, &joined, &word);
+                values_append(&code, &p->arena, JOIN_CONCAT, &space);
+                values_append(&code, &p->arena, JOIN_CONCAT, &word);
         }
         bool decoded = false, known = !code.other;
         for (unsigned i = 0; i < code.n; i++) {
@@ -265,7 +263,7 @@ static void check_inside(struct program *p, const struct line *line)
         bool alias = !strcmp(line->command->name, "alias");
         for (size_t i = line->name + 1; i < line->words->n; i++) {
                 size_t len;
-                const char *text = constant(p, line->words->nodes[i], &len),
+                const char *text = bash_constant(p, line->words->nodes[i], &len),
                            *equals = text && alias ? memchr(text, '=', len) : NULL;
                 if (!text && (alias || i == line->name + 1))
                         check_say(p, RULE_EVALUATE, line->node);
@@ -285,7 +283,7 @@ static void check_special(struct program *p, const struct line *line)
         size_t n, len;
         if (!strcmp(name, "dd")) {
                 for (size_t i = line->name + 1; i < line->words->n; i++) {
-                        const char *text = constant(p, line->words->nodes[i], &len);
+                        const char *text = bash_constant(p, line->words->nodes[i], &len);
                         if (!text && source_text(p->source, line->words->nodes[i], &len)[0] == 'o')
                                 check_say(p, RULE_FILE_WRITE_UNKNOWN, line->node);
                         else if (text && len > 3 && !memcmp(text, "of=", 3))
@@ -306,7 +304,7 @@ static void check_special(struct program *p, const struct line *line)
         }
 }
 
-static void check_known(struct program *p, const struct line *line)
+static void bash_check_known(struct program *p, const struct line *line)
 {
         unsigned flags = line->command->flags;
         TSNode unused[BASH_WORDS_MAX];
@@ -355,7 +353,7 @@ static size_t skip_wrapper(struct program *p, const struct line *line)
         size_t i = line->name + 1, skip = line->command->skip, len;
         bool env = !strcmp(line->command->name, "env");
         for (; i < line->words->n; i++) {
-                const char *text = constant(p, line->words->nodes[i], &len);
+                const char *text = bash_constant(p, line->words->nodes[i], &len);
                 if (text && len == 2 && !memcmp(text, "--", 2))
                         continue;
                 if (skip_option(p, line, &i) || (env && text && memchr(text, '=', len)))
@@ -370,7 +368,7 @@ static size_t skip_wrapper(struct program *p, const struct line *line)
 /* find … -exec rm {} ; -delete */
 static void check_find(struct program *p, struct line line);
 
-static void check_name(struct program *p, struct line line)
+static void bash_check_name(struct program *p, struct line line)
 {
         for (int depth = 0; depth < 8 && line.name < line.words->n; depth++) {
                 struct values names;
@@ -402,7 +400,7 @@ static void check_name(struct program *p, struct line line)
                                 continue;
                         }
                         wrapper |= (line.command->flags & COMMAND_WRAPPER) != 0;
-                        check_known(p, &line);
+                        bash_check_known(p, &line);
                         if (wrapper)
                                 break;
                 }
@@ -424,13 +422,13 @@ static void check_find(struct program *p, struct line line)
         size_t len;
         line.more = true;
         for (size_t i = line.name + 1; i < line.words->n; i++) {
-                const char *text = constant(p, line.words->nodes[i], &len);
+                const char *text = bash_constant(p, line.words->nodes[i], &len);
                 if (!text)
                         continue;
                 if (bash_has_word("-exec -execdir -ok -okdir", text, len) && i + 1 < line.words->n) {
                         struct line inner = line;
                         inner.name = i + 1;
-                        check_name(p, inner);
+                        bash_check_name(p, inner);
                 } else if (bash_has_word("-delete", text, len)) {
                         check_tree(p, line.words->nodes[line.name + 1], line.node);
                 }
@@ -487,7 +485,7 @@ void bash_check(struct program *p, const struct mention *m)
                 bash_words(p, m->node, &words);
                 check_environment(p, m->node);
                 if (words.n > 0)
-                        check_name(p, (struct line){.words = &words, .node = m->node});
+                        bash_check_name(p, (struct line){.words = &words, .node = m->node});
                 if (words.n == BASH_WORDS_MAX)
                         check_say(p, RULE_DYNAMIC_COMMAND, m->node); /* the rest was not checked */
                 break;

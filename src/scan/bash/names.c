@@ -12,6 +12,8 @@
 #define READS COMMAND_READS
 #define WRAP COMMAND_WRAPPER
 #define SUB COMMAND_SUBCOMMANDS
+/* The options of an interpreter that has none for code: its first argument is the program. */
+#define AWK ""
 #define RUNS(name, options, language)                                                                        \
         {                                                                                                    \
                 name, COMMAND_INTERPRETER, language, options                                                 \
@@ -27,7 +29,7 @@ static const struct bash_command commands[] = {
         {"aptitude", NET | SYS},
         {"ash", COMMAND_INTERPRETER, SCAN_BASH, "c"},
         {"at", PROC},
-        {"awk", COMMAND_INTERPRETER, SCAN_UNKNOWN, ""},
+        RUNS("awk", AWK, SCAN_UNKNOWN),
         {"aws", NET},
         {"az", NET},
         {"base32", COMMAND_DECODES},
@@ -77,7 +79,7 @@ static const struct bash_command commands[] = {
         {"fish", COMMAND_INTERPRETER, SCAN_UNKNOWN, "c"},
         {"flock", WRAP, 0, "w", NULL, NULL, 1},
         {"ftp", NET},
-        {"gawk", COMMAND_INTERPRETER, SCAN_UNKNOWN, ""},
+        RUNS("gawk", AWK, SCAN_UNKNOWN),
         {"gcloud", NET},
         {"gdb", PROC},
         {"gem", SUB, 0, NULL, "install update fetch push"},
@@ -117,7 +119,7 @@ static const struct bash_command commands[] = {
         {"lynx", NET},
         {"mail", NET},
         {"make", COMMAND_RUNS_FILES},
-        {"mawk", COMMAND_INTERPRETER, SCAN_UNKNOWN, ""},
+        RUNS("mawk", AWK, SCAN_UNKNOWN),
         {"mkdir", ALL, 0, "m mode"},
         {"mkfifo", ALL, 0, "m mode"},
         {"mkfs", SYS},
@@ -220,7 +222,7 @@ static const struct bash_command commands[] = {
         {"tail", READS, 0, "n c lines bytes"},
         {"tar", 0},
         {"taskset", WRAP, 0, NULL, NULL, NULL, 1},
-        RUNS("tclsh", "e", SCAN_UNKNOWN),
+        RUNS("tclsh", "e", SCAN_UNKNOWN), /* it has no option -e; "" would mean AWK */
         {"tcpdump", NET},
         {"tee", ALL},
         {"telnet", NET},
@@ -257,7 +259,7 @@ static const struct bash_command commands[] = {
         RUNS("zsh", "c", SCAN_BASH),
 };
 
-static const struct bash_command *find(const char *name, size_t len)
+static const struct bash_command *bash_names_find(const char *name, size_t len)
 {
         for (size_t i = 0; i < ARRAY_LEN(commands); i++)
                 if (commands[i].name[0] == name[0] && strlen(commands[i].name) == len &&
@@ -268,12 +270,12 @@ static const struct bash_command *find(const char *name, size_t len)
 
 const struct bash_command *bash_command(const char *name, size_t len)
 {
-        const struct bash_command *found = len > 0 ? find(name, len) : NULL;
+        const struct bash_command *found = len > 0 ? bash_names_find(name, len) : NULL;
         if (found)
                 return found;
         while (len > 1 && (name[len - 1] == '.' || (name[len - 1] >= '0' && name[len - 1] <= '9')))
                 len--; /* python3.11, lua5.4 */
-        found = len > 0 ? find(name, len) : NULL;
+        found = len > 0 ? bash_names_find(name, len) : NULL;
         return found && found->flags & COMMAND_INTERPRETER ? found : NULL;
 }
 

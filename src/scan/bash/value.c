@@ -38,20 +38,18 @@ static void unquoted(struct program *p, const char *text, size_t len, bool in_st
 
 static void join_pieces(struct program *p, const TSNode *pieces, size_t n, uint32_t scope, struct values *ret)
 {
-        struct values whole = {0}, part, joined;
+        struct values whole = {0}, part;
         add_plain(p, &whole, "", 0);
         for (size_t i = 0; i < n; i++) {
                 program_evaluate(p, pieces[i], scope, &part);
-                joined = (struct values){0};
-                values_join(&joined, &p->arena, JOIN_CONCAT, &whole, &part);
-                whole = joined;
+                values_append(&whole, &p->arena, JOIN_CONCAT, &part);
         }
         if (n == PIECES_MAX)
                 whole.other = true;
         values_add_all(ret, &whole);
 }
 
-static void variable(struct program *p, TSNode name, uint32_t scope, struct values *ret)
+static void bash_variable(struct program *p, TSNode name, uint32_t scope, struct values *ret)
 {
         static const struct {
                 const char *name, *value;
@@ -104,7 +102,7 @@ static void expansion(struct program *p, TSNode node, uint32_t scope, struct val
         name = parts[0];
         if (source_kind(p->source, name) == SH_SUBSCRIPT)
                 name = source_child(p->source, name, FIELD_NAME);
-        variable(p, name, scope, &found);
+        bash_variable(p, name, scope, &found);
         if (ts_node_is_null(sign)) {
                 elements(p, &found, ret);
         } else if (n == 2 && (source_is(p->source, sign, ":-") || source_is(p->source, sign, "-") ||
@@ -216,7 +214,7 @@ void bash_evaluate(struct program *p, TSNode node, uint32_t scope, struct values
                 break;
         case SH_SIMPLE_EXPANSION:
                 if (source_children(p->source, node, pieces, 1) == 1) {
-                        variable(p, pieces[0], scope, &found);
+                        bash_variable(p, pieces[0], scope, &found);
                         elements(p, &found, ret);
                 }
                 break;

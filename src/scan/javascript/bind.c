@@ -17,7 +17,7 @@ struct target {
         bool assigned; /* an assignment: the name belongs to the scope of its declaration */
 };
 
-static void bind(struct program *p, TSNode name, const struct target *t)
+static void javascript_bind(struct program *p, TSNode name, const struct target *t)
 {
         size_t len;
         const char *text = source_text(p->source, name, &len);
@@ -34,7 +34,8 @@ static void bind(struct program *p, TSNode name, const struct target *t)
 static void bind_opaque(struct program *p, TSNode name, uint32_t scope, bool firm)
 {
         if (!ts_node_is_null(name))
-                bind(p, name, &(struct target){.how = BINDING_OPAQUE, .scope = scope, .firm = firm});
+                javascript_bind(p, name,
+                                &(struct target){.how = BINDING_OPAQUE, .scope = scope, .firm = firm});
 }
 
 /* {exec, spawn: s} = value */
@@ -70,7 +71,7 @@ static void bind_object(struct program *p, TSNode pattern, const struct target *
                         member.member++;
                         member.member_len -= 2;
                 }
-                bind(p, name, &member);
+                javascript_bind(p, name, &member);
         }
 }
 
@@ -82,7 +83,7 @@ static void bind_target(struct program *p, TSNode pattern, const struct target *
                 return;
         switch (source_kind(p->source, pattern)) {
         case JS_IDENTIFIER:
-                bind(p, pattern, t);
+                javascript_bind(p, pattern, t);
                 break;
         case JS_OBJECT_PATTERN:
                 bind_object(p, pattern, t);
@@ -102,14 +103,14 @@ static void bind_target(struct program *p, TSNode pattern, const struct target *
                                 part.how = BINDING_VALUE;
                                 if (source_kind(p->source, name) == JS_IDENTIFIER) {
                                         bind_opaque(p, name, t->scope, t->firm);
-                                        bind(p, name, &part);
+                                        javascript_bind(p, name, &part);
                                 }
                                 continue;
                         }
                         if (kind == JS_REST_PATTERN && source_children(p->source, name, &name, 1) == 1)
                                 kind = source_kind(p->source, name);
                         if (kind == JS_IDENTIFIER)
-                                bind(p, name, &part);
+                                javascript_bind(p, name, &part);
                         else if (kind == JS_OBJECT_PATTERN)
                                 bind_object(p, name, &part);
                 }
@@ -120,7 +121,7 @@ static void bind_target(struct program *p, TSNode pattern, const struct target *
 }
 
 /* import a, {b as c}, * as d from 'x' */
-static void import(struct program *p, TSNode node, uint32_t scope)
+static void javascript_import(struct program *p, TSNode node, uint32_t scope)
 {
         TSNode source = source_child(p->source, node, FIELD_SOURCE), clause[4], parts[4], names[64];
         if (ts_node_is_null(source))
@@ -169,7 +170,8 @@ static void import(struct program *p, TSNode node, uint32_t scope)
         }
 }
 
-static void identifier(struct program_walk *walk, TSNode node, unsigned kind, unsigned parent, uint32_t scope)
+static void javascript_identifier(struct program_walk *walk, TSNode node, unsigned kind, unsigned parent,
+                                  uint32_t scope)
 {
         struct program *p = walk->program;
         const struct source *source = p->source;
@@ -229,7 +231,8 @@ static void identifier(struct program_walk *walk, TSNode node, unsigned kind, un
                            .node = node, .scope = scope, .kind = (uint8_t)kind, .parent = (uint8_t)parent});
 }
 
-static void mention(struct program_walk *walk, TSNode node, unsigned kind, unsigned parent, uint32_t scope)
+static void javascript_mention(struct program_walk *walk, TSNode node, unsigned kind, unsigned parent,
+                               uint32_t scope)
 {
         const struct source *source = walk->program->source;
         const struct walker *walker = &walk->walker;
@@ -314,13 +317,13 @@ void javascript_enter(void *context, TSNode node, unsigned kind, unsigned parent
         switch (kind) {
         case JS_IDENTIFIER:
         case JS_SHORTHAND:
-                identifier(walk, node, kind, parent, scope);
+                javascript_identifier(walk, node, kind, parent, scope);
                 break;
         case JS_CALL:
         case JS_NEW:
         case JS_MEMBER:
         case JS_SUBSCRIPT:
-                mention(walk, node, kind, parent, scope);
+                javascript_mention(walk, node, kind, parent, scope);
                 break;
         case JS_STRING:
                 if (!p->source->has_error)
@@ -328,14 +331,14 @@ void javascript_enter(void *context, TSNode node, unsigned kind, unsigned parent
                 /* fall through */
         case JS_TEMPLATE:
                 if (ts_node_end_byte(node) - ts_node_start_byte(node) > LONG_LITERAL)
-                        mention(walk, node, kind, parent, scope);
+                        javascript_mention(walk, node, kind, parent, scope);
                 break;
         case JS_IMPORT_STATEMENT:
-                mention(walk, node, kind, parent, scope);
-                import(p, node, scope);
+                javascript_mention(walk, node, kind, parent, scope);
+                javascript_import(p, node, scope);
                 break;
         case JS_EXPORT_STATEMENT:
-                mention(walk, node, kind, parent, scope);
+                javascript_mention(walk, node, kind, parent, scope);
                 break;
         case JS_LEXICAL:
         case JS_VARIABLE:

@@ -78,7 +78,7 @@ static void check_write(struct program *p, const struct known *known,
                 }
 }
 
-static void check_known(struct program *p, const struct known *known, const struct mention *m)
+static void javascript_check_known(struct program *p, const struct known *known, const struct mention *m)
 {
         struct javascript_arguments arguments;
         struct values first, second;
@@ -163,7 +163,7 @@ static void check_call(struct program *p, const struct mention *m)
                 const struct value *v = &callee.v[i];
                 const struct known *known = v->kind == VALUE_NAME ? javascript_known(v->text, v->len) : NULL;
                 if (known)
-                        check_known(p, known, m);
+                        javascript_check_known(p, known, m);
         }
         /* (() => {}).constructor('code') is Function('code'). */
         if (m->kind == JS_CALL && is_constructor(p, function, m->scope)) {

@@ -7,19 +7,6 @@
 #include "base/auto.h"
 #include "scan/javascript/javascript.h"
 
-#define NETWORK(name)                                                                                        \
-        {                                                                                                    \
-                name, CHECK_USE, RULE_IMPORT_NETWORK                                                         \
-        }
-#define PROCESS(name)                                                                                        \
-        {                                                                                                    \
-                name, CHECK_USE, RULE_IMPORT_PROCESS                                                         \
-        }
-#define NATIVE(name)                                                                                         \
-        {                                                                                                    \
-                name, CHECK_USE, RULE_IMPORT_NATIVE                                                          \
-        }
-
 static const struct known modules[] = {
         NETWORK("amqplib"),
         NETWORK("axios"),
@@ -72,25 +59,9 @@ static const struct known modules[] = {
         NATIVE("wasi"),
 };
 
-#define NET(name)                                                                                            \
-        {                                                                                                    \
-                name, CHECK_CALL, RULE_NETWORK_CALL                                                          \
-        }
-#define PROC(name)                                                                                           \
-        {                                                                                                    \
-                name, CHECK_USE, RULE_PROCESS_CALL                                                           \
-        }
-#define WRITE(name, files)                                                                                   \
-        {                                                                                                    \
-                name, CHECK_WRITE, RULE_FILE_WRITE, files                                                    \
-        }
 #define READ(name)                                                                                           \
         {                                                                                                    \
                 name, CHECK_READ, RULE_FILE_READ                                                             \
-        }
-#define GIVES(name, what)                                                                                    \
-        {                                                                                                    \
-                name, CHECK_NOTHING, 0, 0, RESULT_##what                                                     \
         }
 
 static const struct known functions[] = {
@@ -265,10 +236,5 @@ bool javascript_is_builtin(const char *name, size_t len)
 {
         static const char *const others[] = {"process", "globalThis", "global", "Buffer", "module"};
         const struct known *known = names_find_exact(&function_names, name, len);
-        if (known && !memchr(name, '.', len))
-                return true;
-        for (size_t i = 0; i < ARRAY_LEN(others); i++)
-                if (strlen(others[i]) == len && !memcmp(others[i], name, len))
-                        return true;
-        return false;
+        return (known && !memchr(name, '.', len)) || names_list_has(others, ARRAY_LEN(others), name, len);
 }

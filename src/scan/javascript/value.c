@@ -41,7 +41,7 @@ bool javascript_argument(struct program *p, const struct javascript_arguments *a
 
 /* ---- literals ---- */
 
-static void piece(struct program *p, TSNode node, uint32_t scope, struct values *ret)
+static void javascript_piece(struct program *p, TSNode node, uint32_t scope, struct values *ret)
 {
         TSNode inner;
         char plain[16];
@@ -71,17 +71,14 @@ static void piece(struct program *p, TSNode node, uint32_t scope, struct values 
 void javascript_string(struct program *p, TSNode node, uint32_t scope, struct values *ret)
 {
         TSNode pieces[PIECES_MAX];
-        struct values whole = {0}, part, joined;
+        struct values whole = {0}, part;
         size_t n = source_children(p->source, node, pieces, PIECES_MAX);
         for (size_t i = 0; i < n; i++) {
-                piece(p, pieces[i], scope, &part);
-                joined = (struct values){0};
-                if (i == 0) {
+                javascript_piece(p, pieces[i], scope, &part);
+                if (i == 0)
                         whole = part;
-                        continue;
-                }
-                values_join(&joined, &p->arena, JOIN_CONCAT, &whole, &part);
-                whole = joined;
+                else
+                        values_append(&whole, &p->arena, JOIN_CONCAT, &part);
         }
         if (n == 0)
                 values_add(&whole, &(struct value){.kind = VALUE_TEXT, .text = ""});
@@ -92,7 +89,7 @@ void javascript_string(struct program *p, TSNode node, uint32_t scope, struct va
 
 /* ---- names ---- */
 
-static bool is(const char *text, size_t len, const char *word)
+static bool javascript_is(const char *text, size_t len, const char *word)
 {
         return strlen(word) == len && !memcmp(text, word, len);
 }
@@ -105,7 +102,7 @@ void javascript_add_module(struct program *p, const char *name, size_t len, stru
                 len -= 5;
         }
         for (size_t i = 0; i < ARRAY_LEN(like_fs); i++)
-                if (is(name, len, like_fs[i])) {
+                if (javascript_is(name, len, like_fs[i])) {
                         name = "fs";
                         len = 2;
                 }
@@ -137,10 +134,11 @@ void javascript_add_member(struct program *p, const struct value *object, const 
                   (object->len == 2 || object->text[2] == '.');
         bool sync = len > 4 && !memcmp(member + len - 4, "Sync", 4) &&
                     (fs || value_is_name(object, "child_process") || value_is_name(object, "zlib"));
-        if (is(member, len, "require"))
+        if (javascript_is(member, len, "require"))
                 values_add_text(ret, &p->arena, VALUE_NAME, "require", 7); /* module.require and so on */
-        else if (is(member, len, "default") || is(member, len, "call") || is(member, len, "apply") ||
-                 is(member, len, "bind") || (fs && is(member, len, "promises")))
+        else if (javascript_is(member, len, "default") || javascript_is(member, len, "call") ||
+                 javascript_is(member, len, "apply") || javascript_is(member, len, "bind") ||
+                 (fs && javascript_is(member, len, "promises")))
                 values_add(ret, object);
         else
                 values_add_member(ret, &p->arena, object, member, sync ? len - 4 : len);
@@ -166,13 +164,13 @@ static void member(struct program *p, TSNode node, const struct values *objects,
         const char *name = source_text(p->source, source_child(p->source, node, FIELD_PROPERTY), &len);
         ret->other = objects->other;
         /* The object is unknown: this name alone is enough. */
-        if (objects->other && is(name, len, "require"))
+        if (objects->other && javascript_is(name, len, "require"))
                 values_add_text(ret, &p->arena, VALUE_NAME, "require", 7);
         for (unsigned i = 0; i < objects->n; i++)
                 javascript_add_member(p, &objects->v[i], name, len, ret);
 }
 
-static void subscript(struct program *p, TSNode node, uint32_t scope, struct values *ret)
+static void javascript_subscript(struct program *p, TSNode node, uint32_t scope, struct values *ret)
 {
         struct values objects, names;
         program_evaluate(p, source_child(p->source, node, FIELD_OBJECT), scope, &objects);
@@ -187,10 +185,10 @@ static void subscript(struct program *p, TSNode node, uint32_t scope, struct val
 /* ---- operators ---- */
 
 /* a + b + c + …: not by recursion, as in Python. */
-static void binary(struct program *p, TSNode node, uint32_t scope, struct values *ret)
+static void javascript_binary(struct program *p, TSNode node, uint32_t scope, struct values *ret)
 {
         TSNode operands[OPERANDS_MAX], sign = source_child(p->source, node, FIELD_OPERATOR);
-        struct values whole, part, joined;
+        struct values whole, part;
         size_t n = 0;
         if (ts_node_is_null(sign)) {
                 ret->other = true;
@@ -220,12 +218,10 @@ static void binary(struct program *p, TSNode node, uint32_t scope, struct values
         program_evaluate(p, node, scope, &whole);
         while (n > 0) {
                 program_evaluate(p, operands[--n], scope, &part);
-                joined = (struct values){0};
                 if (values_are_number(&whole) && values_are_number(&part))
-                        values_add(&joined, &(struct value){.kind = VALUE_NUMBER});
+                        whole = (struct values){.n = 1, .v[0].kind = VALUE_NUMBER};
                 else
-                        values_join(&joined, &p->arena, JOIN_CONCAT, &whole, &part);
-                whole = joined;
+                        values_append(&whole, &p->arena, JOIN_CONCAT, &part);
         }
         values_add_all(ret, &whole);
 }
@@ -257,7 +253,7 @@ unknown:
 static void call_known(struct program *p, const struct known *known,
                        const struct javascript_arguments *arguments, uint32_t scope, struct values *ret)
 {
-        struct values first, second, joined;
+        struct values first, second;
         enum transform transform = TRANSFORM_NONE;
         javascript_argument(p, arguments, 0, scope, &first);
         switch (known->result) {
@@ -288,10 +284,12 @@ static void call_known(struct program *p, const struct known *known,
                 break;
         case RESULT_CODEC:
                 if (javascript_argument(p, arguments, 1, scope, &second) && second.n > 0 && second.v[0].text)
-                        transform = is(second.v[0].text, second.v[0].len, "base64")      ? TRANSFORM_BASE64
-                                    : is(second.v[0].text, second.v[0].len, "base64url") ? TRANSFORM_BASE64
-                                    : is(second.v[0].text, second.v[0].len, "hex")       ? TRANSFORM_HEX
-                                                                                         : TRANSFORM_NONE;
+                        transform =
+                                javascript_is(second.v[0].text, second.v[0].len, "base64") ? TRANSFORM_BASE64
+                                : javascript_is(second.v[0].text, second.v[0].len, "base64url")
+                                        ? TRANSFORM_BASE64
+                                : javascript_is(second.v[0].text, second.v[0].len, "hex") ? TRANSFORM_HEX
+                                                                                          : TRANSFORM_NONE;
                 if (first.n > 0 && first.v[0].kind == VALUE_LIST)
                         transform = TRANSFORM_DECODE; /* bytes, one by one */
                 values_transform(ret, &p->arena, transform, &first);
@@ -301,10 +299,8 @@ static void call_known(struct program *p, const struct known *known,
                 break;
         case RESULT_JOINED_PATH:
                 for (size_t i = 1; i < arguments->n; i++) {
-                        joined = (struct values){0};
                         javascript_argument(p, arguments, i, scope, &second);
-                        values_join(&joined, &p->arena, JOIN_PATH, &first, &second);
-                        first = joined;
+                        values_append(&first, &p->arena, JOIN_PATH, &second);
                 }
                 values_add_all(ret, &first);
                 ret->other |= arguments->other;
@@ -352,7 +348,8 @@ static bool call_text_method(struct program *p, TSNode function, const struct va
         return true;
 }
 
-static void call(struct program *p, TSNode node, TSNode function, uint32_t scope, struct values *ret)
+static void javascript_call(struct program *p, TSNode node, TSNode function, uint32_t scope,
+                            struct values *ret)
 {
         struct javascript_arguments arguments;
         struct values callee, object;
@@ -397,7 +394,7 @@ void javascript_evaluate(struct program *p, TSNode node, uint32_t scope, struct 
         switch (source_kind(p->source, node)) {
         case JS_IDENTIFIER:
         case JS_SHORTHAND:
-                if (is(text, len, "__dirname"))
+                if (javascript_is(text, len, "__dirname"))
                         values_add(ret, &(struct value){.kind = VALUE_TEXT, .text = ".", .len = 1});
                 else
                         program_lookup(p, node, scope, ret);
@@ -420,16 +417,16 @@ void javascript_evaluate(struct program *p, TSNode node, uint32_t scope, struct 
                 member(p, node, &values, ret);
                 break;
         case JS_SUBSCRIPT:
-                subscript(p, node, scope, ret);
+                javascript_subscript(p, node, scope, ret);
                 break;
         case JS_CALL:
-                call(p, node, source_child(p->source, node, FIELD_FUNCTION), scope, ret);
+                javascript_call(p, node, source_child(p->source, node, FIELD_FUNCTION), scope, ret);
                 break;
         case JS_NEW:
-                call(p, node, source_child(p->source, node, FIELD_CONSTRUCTOR), scope, ret);
+                javascript_call(p, node, source_child(p->source, node, FIELD_CONSTRUCTOR), scope, ret);
                 break;
         case JS_BINARY:
-                binary(p, node, scope, ret);
+                javascript_binary(p, node, scope, ret);
                 break;
         case JS_ASSIGNMENT:
                 program_evaluate(p, source_child(p->source, node, FIELD_RIGHT), scope, ret);

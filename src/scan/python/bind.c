@@ -8,7 +8,7 @@
 #define LONG_LITERAL 1000
 #define TOP (1u << 31) /* flag of a frame, beside the scope: a statement at module level */
 
-static void bind(struct program *p, TSNode name, uint32_t scope, const struct binding *binding)
+static void python_bind(struct program *p, TSNode name, uint32_t scope, const struct binding *binding)
 {
         size_t len;
         const char *text;
@@ -22,7 +22,7 @@ static void bind(struct program *p, TSNode name, uint32_t scope, const struct bi
 
 static void bind_opaque(struct program *p, TSNode name, uint32_t scope, bool firm)
 {
-        bind(p, name, scope, &(struct binding){.kind = BINDING_OPAQUE, .firm = firm});
+        python_bind(p, name, scope, &(struct binding){.kind = BINDING_OPAQUE, .firm = firm});
 }
 
 /* Binds a target of an assignment: a name, or a pattern of names. */
@@ -35,11 +35,11 @@ static void bind_target(struct program *p, TSNode target, TSNode value, enum bin
                 return;
         switch (source_kind(p->source, target)) {
         case PY_IDENTIFIER:
-                bind(p, target, scope,
-                     &(struct binding){.kind = ts_node_is_null(value) ? BINDING_OPAQUE : how,
-                                       .firm = firm,
-                                       .node = value,
-                                       .scope = scope});
+                python_bind(p, target, scope,
+                            &(struct binding){.kind = ts_node_is_null(value) ? BINDING_OPAQUE : how,
+                                              .firm = firm,
+                                              .node = value,
+                                              .scope = scope});
                 break;
         case PY_PATTERN_LIST:
         case PY_TUPLE_PATTERN:
@@ -84,7 +84,7 @@ const char *python_dotted(struct program *p, TSNode node, TSNode *ret_alias)
         return plain;
 }
 
-static void import(struct program *p, TSNode node, uint32_t scope, bool firm)
+static void python_import(struct program *p, TSNode node, uint32_t scope, bool firm)
 {
         TSNode names[32], alias;
         size_t n = source_children(p->source, node, names, 32);
@@ -96,7 +96,7 @@ static void import(struct program *p, TSNode node, uint32_t scope, bool firm)
                 size_t top = strcspn(module, ".");
                 if (!ts_node_is_null(alias)) {
                         b.len = (uint32_t)strlen(module);
-                        bind(p, alias, scope, &b);
+                        python_bind(p, alias, scope, &b);
                 } else if ((b.text = program_copy(p, module, top))) {
                         b.len = (uint32_t)top;
                         b.position = ts_node_start_byte(node);
@@ -141,7 +141,7 @@ static void import_from(struct program *p, TSNode node, uint32_t scope, bool fir
                                     .len = full.v[0].len,
                                     .position = ts_node_start_byte(node)};
                 if (!ts_node_is_null(alias))
-                        bind(p, alias, scope, &b);
+                        python_bind(p, alias, scope, &b);
                 else
                         program_bind(p, name, strlen(name), scope, &b);
         }
@@ -157,7 +157,7 @@ static void bind_elsewhere(struct program *p, TSNode node, uint32_t scope, bool 
         while (!global && p->scopes[to].kind == SCOPE_CLASS)
                 to = p->scopes[to].parent;
         for (size_t i = 0; i < n && to != scope; i++)
-                bind(p, names[i], scope, &(struct binding){.kind = BINDING_OUTER, .scope = to});
+                python_bind(p, names[i], scope, &(struct binding){.kind = BINDING_OUTER, .scope = to});
 }
 
 static void bind_parameter(struct program *p, TSNode node, unsigned kind, uint32_t scope)
@@ -167,10 +167,10 @@ static void bind_parameter(struct program *p, TSNode node, unsigned kind, uint32
                 name = source_child(p->source, node, FIELD_NAME);
                 bind_opaque(p, name, scope, false);
                 /* Or a parameter with a default, which is evaluated in the outer scope. */
-                bind(p, name, scope,
-                     &(struct binding){.kind = BINDING_VALUE,
-                                       .node = source_child(p->source, node, FIELD_VALUE),
-                                       .scope = p->scopes[scope].parent});
+                python_bind(p, name, scope,
+                            &(struct binding){.kind = BINDING_VALUE,
+                                              .node = source_child(p->source, node, FIELD_VALUE),
+                                              .scope = p->scopes[scope].parent});
         } else if (kind == PY_IDENTIFIER) {
                 bind_opaque(p, node, scope, false);
         } else if (source_children(p->source, node, &name, 1) == 1 &&
@@ -191,7 +191,7 @@ static void delete (struct program *p, TSNode node)
         }
 }
 
-static void assignment(struct program *p, TSNode node, uint32_t scope, bool firm)
+static void python_assignment(struct program *p, TSNode node, uint32_t scope, bool firm)
 {
         TSNode target = source_child(p->source, node, FIELD_LEFT),
                value = source_child(p->source, node, FIELD_RIGHT);
@@ -222,7 +222,7 @@ static void mention_for_limit(struct program *p, TSNode node, unsigned kind, uns
                                                          .limit = true});
 }
 
-static void identifier(struct program_walk *walk, TSNode node, unsigned parent, uint32_t scope)
+static void python_identifier(struct program_walk *walk, TSNode node, unsigned parent, uint32_t scope)
 {
         struct program *p = walk->program;
         size_t len;
@@ -285,7 +285,8 @@ static void identifier(struct program_walk *walk, TSNode node, unsigned parent, 
                            .node = node, .scope = scope, .kind = PY_IDENTIFIER, .parent = (uint8_t)parent});
 }
 
-static void mention(struct program_walk *walk, TSNode node, unsigned kind, unsigned parent, uint32_t scope)
+static void python_mention(struct program_walk *walk, TSNode node, unsigned kind, unsigned parent,
+                           uint32_t scope)
 {
         const struct source *source = walk->program->source;
         program_add_mention(walk->program,
@@ -314,7 +315,7 @@ static void bind_by(struct program *p, TSNode node, unsigned kind, uint32_t scop
         TSNode value;
         switch (kind) {
         case PY_ASSIGNMENT:
-                assignment(p, node, scope, firm);
+                python_assignment(p, node, scope, firm);
                 break;
         case PY_AUGMENTED_ASSIGNMENT:
                 bind_target(p, source_child(p->source, node, FIELD_LEFT), (TSNode){0}, BINDING_OPAQUE, scope,
@@ -362,28 +363,28 @@ void python_enter(void *context, TSNode node, unsigned kind, unsigned parent, ui
                 walk->walker.stop = true;
         switch (kind) {
         case PY_IDENTIFIER:
-                identifier(walk, node, parent, scope);
+                python_identifier(walk, node, parent, scope);
                 break;
         case PY_CALL:
         case PY_ATTRIBUTE:
         case PY_SUBSCRIPT:
         case PY_EXEC:
                 /* A default is evaluated where the function is defined. */
-                mention(walk, node, kind, parent, scope);
+                python_mention(walk, node, kind, parent, scope);
                 break;
         case PY_IMPORT:
-                mention(walk, node, kind, parent, scope);
-                import(p, node, scope, firm);
+                python_mention(walk, node, kind, parent, scope);
+                python_import(p, node, scope, firm);
                 break;
         case PY_IMPORT_FROM:
-                mention(walk, node, kind, parent, scope);
+                python_mention(walk, node, kind, parent, scope);
                 import_from(p, node, scope, firm);
                 break;
         case PY_STRING:
                 if (!has_interpolations(p->source, node))
                         *child_frame = WALKER_LEAF;
                 if (ts_node_end_byte(node) - ts_node_start_byte(node) > LONG_LITERAL)
-                        mention(walk, node, kind, parent, scope);
+                        python_mention(walk, node, kind, parent, scope);
                 else
                         mention_for_limit(p, node, kind, parent, scope);
                 break;

@@ -16,6 +16,7 @@ static bool allowed(struct program *p, const char *module, size_t len)
 void python_check_import(struct program *p, TSNode node, const char *module, size_t len)
 {
         const struct known *known = python_module(module, len);
+        report_import(p->report, module, len);
         if (known)
                 check_say(p, known->rule, node);
         if (!allowed(p, module, len))
@@ -49,6 +50,7 @@ static void check_import_from(struct program *p, TSNode node)
                 return;
         }
         const struct value of = {.kind = VALUE_NAME, .text = module, .len = (uint32_t)strlen(module)};
+        report_import(p->report, module, of.len);
         bool good = allowed(p, module, of.len), known = python_module(module, of.len);
         if (known)
                 check_say(p, python_module(module, of.len)->rule, node);

@@ -97,7 +97,7 @@ static bool is_refused_attribute(const char *name, size_t len)
         return python_is_inner(name, len) || (is_dunder(name, len) && !is_harmless_dunder(name, len));
 }
 
-static void refuse(struct program *p, TSNode node)
+static void python_limit_refuse(struct program *p, TSNode node)
 {
         check_say(p, RULE_CONSTRUCT_NOT_ALLOWED, node);
 }
@@ -148,7 +148,7 @@ static void limit_name(struct program *p, const struct mention *m)
         size_t len;
         const char *name = source_text(p->source, m->node, &len);
         if (name_folds(name, len)) {
-                refuse(p, m->node);
+                python_limit_refuse(p, m->node);
                 return;
         }
         /* from a import *: a may have imported it. */
@@ -157,14 +157,14 @@ static void limit_name(struct program *p, const struct mention *m)
         if (!python_is_refused(name, len))
                 return;
         if (binds_itself(p, m, name, len)) {
-                refuse(p, m->node);
+                python_limit_refuse(p, m->node);
                 return;
         }
         program_lookup(p, m->node, m->scope, &values);
         for (unsigned i = 0; i < values.n; i++)
                 if (values.v[i].kind == VALUE_NAME && values.v[i].len == len &&
                     !memcmp(values.v[i].text, name, len)) {
-                        refuse(p, m->node);
+                        python_limit_refuse(p, m->node);
                         return;
                 }
 }
@@ -206,7 +206,7 @@ static void limit_attribute(struct program *p, const struct mention *m)
         size_t len;
         const char *name = source_text(p->source, source_child(p->source, m->node, FIELD_ATTRIBUTE), &len);
         if (is_refused_attribute(name, len) || name_folds(name, len)) {
-                refuse(p, m->node);
+                python_limit_refuse(p, m->node);
                 return;
         }
         /* x.y.sys of an unknown object. */
@@ -219,7 +219,7 @@ static void limit_attribute(struct program *p, const struct mention *m)
         for (unsigned i = 0; i < values.n; i++) {
                 const struct value *v = &values.v[i];
                 if (v->kind == VALUE_NAME && (holds_modules(v->text, v->len) || is_beside_list(p, v))) {
-                        refuse(p, m->node);
+                        python_limit_refuse(p, m->node);
                         return;
                 }
         }
@@ -262,7 +262,7 @@ static void limit_text(struct program *p, TSNode node)
                 if (text[i] == ' ' || text[i] == '\t' || text[i] == '\n')
                         return;
         if (names_refused(text, len))
-                refuse(p, node);
+                python_limit_refuse(p, node);
 }
 
 /* operator.attrgetter("a.b"): its argument must be constant and must not be a refused attribute. */
@@ -279,16 +279,16 @@ static void limit_call(struct program *p, const struct mention *m)
         if (!getter)
                 return;
         python_arguments(p, m->node, &arguments);
-        bool reported = !arguments.other;
+        bool allowed = !arguments.other;
         for (size_t i = 0; i < arguments.n; i++) {
                 program_evaluate(p, arguments.positional[i], m->scope, &name);
-                reported &= !name.other && name.n > 0;
+                allowed &= !name.other && name.n > 0;
                 for (unsigned k = 0; k < name.n; k++)
-                        reported &= name.v[k].kind == VALUE_TEXT && name.v[k].text &&
-                                    !names_refused(name.v[k].text, name.v[k].len);
+                        allowed &= name.v[k].kind == VALUE_TEXT && name.v[k].text &&
+                                   !names_refused(name.v[k].text, name.v[k].len);
         }
-        if (!reported)
-                refuse(p, m->node);
+        if (!allowed)
+                python_limit_refuse(p, m->node);
 }
 
 /* from random import __builtins__; from sys import modules */
@@ -308,7 +308,7 @@ static void limit_import_from(struct program *p, TSNode node)
                 values_add_member(&full, &p->arena, &of, name, len);
                 if (is_refused_attribute(name, len) || name_folds(name, len) ||
                     (full.n > 0 && holds_modules(full.v[0].text, full.v[0].len))) {
-                        refuse(p, node);
+                        python_limit_refuse(p, node);
                         return;
                 }
         }
@@ -324,7 +324,7 @@ void python_limit(struct program *p, const struct mention *m)
                         size_t len;
                         const char *name = source_text(p->source, m->node, &len);
                         if (is_refused_attribute(name, len) || name_folds(name, len))
-                                refuse(p, m->node);
+                                python_limit_refuse(p, m->node);
                 } else {
                         limit_name(p, m);
                 }

@@ -4,19 +4,6 @@
 #include "base/auto.h"
 #include "scan/python/python.h"
 
-#define NETWORK(name)                                                                                        \
-        {                                                                                                    \
-                name, CHECK_USE, RULE_IMPORT_NETWORK                                                         \
-        }
-#define PROCESS(name)                                                                                        \
-        {                                                                                                    \
-                name, CHECK_USE, RULE_IMPORT_PROCESS                                                         \
-        }
-#define NATIVE(name)                                                                                         \
-        {                                                                                                    \
-                name, CHECK_USE, RULE_IMPORT_NATIVE                                                          \
-        }
-
 static const struct known modules[] = {
         NETWORK("_socket"),
         NETWORK("_ssl"),
@@ -99,14 +86,6 @@ static const struct known modules[] = {
         NATIVE("llvmlite"),
 };
 
-#define NET(name)                                                                                            \
-        {                                                                                                    \
-                name, CHECK_CALL, RULE_NETWORK_CALL                                                          \
-        }
-#define PROC(name)                                                                                           \
-        {                                                                                                    \
-                name, CHECK_USE, RULE_PROCESS_CALL                                                           \
-        }
 #define PROC_CALL(name)                                                                                      \
         {                                                                                                    \
                 name, CHECK_CALL, RULE_PROCESS_CALL                                                          \
@@ -119,17 +98,9 @@ static const struct known modules[] = {
         {                                                                                                    \
                 name, CHECK_COMMAND, RULE_PROCESS_CALL                                                       \
         }
-#define WRITE(name, files)                                                                                   \
-        {                                                                                                    \
-                name, CHECK_WRITE, RULE_FILE_WRITE, files                                                    \
-        }
 #define PICKLE(name)                                                                                         \
         {                                                                                                    \
                 name, CHECK_USE, RULE_DESERIALIZE                                                            \
-        }
-#define GIVES(name, what)                                                                                    \
-        {                                                                                                    \
-                name, CHECK_NOTHING, 0, 0, RESULT_##what                                                     \
         }
 #define DYNAMIC(name)                                                                                        \
         {                                                                                                    \

@@ -13,7 +13,7 @@ static const char *const kinds[] = {
 static struct grammar grammar;
 static int prepared;
 
-static void prepare(void)
+static void python_prepare(void)
 {
         prepared = grammar_init(&grammar, tree_sitter_python(), kinds, ARRAY_LEN(kinds));
         if (prepared == 0)
@@ -31,6 +31,6 @@ int python_scan(const struct program_job *job)
                 .add_member = python_add_member,
                 .is_builtin = python_is_builtin,
         };
-        pthread_once(&once, prepare);
+        pthread_once(&once, python_prepare);
         return prepared < 0 ? prepared : program_scan(&language, job);
 }

@@ -143,12 +143,10 @@ static void add_members(struct program *p, const struct values *objects, const s
 static void join_path(struct program *p, const struct python_arguments *arguments, uint32_t scope,
                       struct values *first)
 {
-        struct values next, joined;
+        struct values next;
         for (size_t i = 1; i < arguments->n; i++) {
-                joined = (struct values){0};
                 python_argument(p, arguments, i, NULL, scope, &next);
-                values_join(&joined, &p->arena, JOIN_PATH, first, &next);
-                *first = joined;
+                values_append(first, &p->arena, JOIN_PATH, &next);
         }
         first->other |= arguments->other;
 }

@@ -11,7 +11,7 @@ struct prefix {
         bool raw, bytes;
 };
 
-static void constant(struct program *p, TSNode node, struct prefix prefix, struct values *ret)
+static void python_constant(struct program *p, TSNode node, struct prefix prefix, struct values *ret)
 {
         size_t len;
         const char *text = source_text(p->source, node, &len);
@@ -29,7 +29,8 @@ static void constant(struct program *p, TSNode node, struct prefix prefix, struc
         values_add(ret, &value);
 }
 
-static void piece(struct program *p, TSNode node, struct prefix *prefix, uint32_t scope, struct values *ret)
+static void python_piece(struct program *p, TSNode node, struct prefix *prefix, uint32_t scope,
+                         struct values *ret)
 {
         TSNode inner;
         size_t len;
@@ -44,7 +45,7 @@ static void piece(struct program *p, TSNode node, struct prefix *prefix, uint32_
                 }
                 break;
         case PY_STRING_CONTENT:
-                constant(p, node, *prefix, ret);
+                python_constant(p, node, *prefix, ret);
                 return;
         case PY_INTERPOLATION:
                 if (source_children(p->source, node, &inner, 1) == 1)
@@ -65,14 +66,12 @@ void python_string(struct program *p, TSNode node, uint32_t scope, struct values
 {
         TSNode pieces[PIECES_MAX];
         struct prefix prefix = {0};
-        struct values whole = {0}, part, joined;
+        struct values whole = {0}, part;
         size_t n = source_children(p->source, node, pieces, PIECES_MAX);
         values_add(&whole, &(struct value){.kind = VALUE_TEXT, .text = ""});
         for (size_t i = 0; i < n; i++) {
-                piece(p, pieces[i], &prefix, scope, &part);
-                joined = (struct values){0};
-                values_join(&joined, &p->arena, JOIN_CONCAT, &whole, &part);
-                whole = joined;
+                python_piece(p, pieces[i], &prefix, scope, &part);
+                values_append(&whole, &p->arena, JOIN_CONCAT, &part);
         }
         if (n == PIECES_MAX)
                 whole.other = true;

@@ -122,7 +122,7 @@ static void subscript_one(struct program *p, const struct value *object, const s
                 ret->other = true;
 }
 
-static void subscript(struct program *p, TSNode node, uint32_t scope, struct values *ret)
+static void python_subscript(struct program *p, TSNode node, uint32_t scope, struct values *ret)
 {
         struct values objects, indexes;
         TSNode index = source_child(p->source, node, FIELD_SUBSCRIPT);
@@ -142,26 +142,26 @@ static void subscript(struct program *p, TSNode node, uint32_t scope, struct val
 
 /* ---- operators ---- */
 
-static void add_numbers(struct program *p, const struct values *left, const struct values *right,
-                        struct values *ret)
+static void add_number(struct program *p, struct values *left, const struct values *right)
 {
         char digits[24];
         const struct value *a = &left->v[0], *b = &right->v[0];
         if (!a->text || !b->text) {
-                values_add(ret, &(struct value){.kind = VALUE_NUMBER});
+                *left = (struct values){.n = 1, .v[0].kind = VALUE_NUMBER};
                 return;
         }
         int n = snprintf(digits, sizeof digits, "%lld",
                          strtoll(a->text, NULL, 0) / 2 + strtoll(b->text, NULL, 0) / 2 +
                                  strtoll(a->text, NULL, 0) % 2 + strtoll(b->text, NULL, 0) % 2);
-        values_add_text(ret, &p->arena, VALUE_NUMBER, digits, (size_t)n);
+        values_clear(left);
+        values_add_text(left, &p->arena, VALUE_NUMBER, digits, (size_t)n);
 }
 
 /* a + b + c + … is nested on the left as deep as the text is long: no recursion. */
 static void sum(struct program *p, TSNode node, uint32_t scope, struct values *ret)
 {
         TSNode operands[OPERANDS_MAX], sign;
-        struct values whole, part, joined;
+        struct values whole, part;
         size_t n = 0;
         while (n < OPERANDS_MAX && source_kind(p->source, node) == PY_BINARY &&
                (sign = source_child(p->source, node, FIELD_OPERATOR), !ts_node_is_null(sign)) &&
@@ -172,12 +172,10 @@ static void sum(struct program *p, TSNode node, uint32_t scope, struct values *r
         program_evaluate(p, node, scope, &whole);
         while (n > 0) {
                 program_evaluate(p, operands[--n], scope, &part);
-                joined = (struct values){0};
                 if (values_are_number(&whole) && values_are_number(&part))
-                        add_numbers(p, &whole, &part, &joined);
+                        add_number(p, &whole, &part);
                 else
-                        values_join(&joined, &p->arena, JOIN_CONCAT, &whole, &part);
-                whole = joined;
+                        values_append(&whole, &p->arena, JOIN_CONCAT, &part);
         }
         values_add_all(ret, &whole);
 }
@@ -186,7 +184,7 @@ static void sum(struct program *p, TSNode node, uint32_t scope, struct values *r
 void python_format(struct program *p, const struct values *of, const char *mark, const TSNode *arguments,
                    size_t n, uint32_t scope, struct values *ret)
 {
-        struct values whole = {0}, part, joined;
+        struct values whole = {0}, part;
         const struct value *v = &of->v[0];
         size_t used = 0, width = strlen(mark);
         if (of->n != 1 || of->other || v->kind != VALUE_TEXT) {
@@ -205,16 +203,12 @@ void python_format(struct program *p, const struct values *of, const char *mark,
                         continue;
                 part = (struct values){0};
                 values_add_text(&part, &p->arena, VALUE_TEXT, v->text + from, i - from);
-                joined = (struct values){0};
-                values_join(&joined, &p->arena, JOIN_CONCAT, &whole, &part);
-                whole = joined;
+                values_append(&whole, &p->arena, JOIN_CONCAT, &part);
                 if (here) {
                         part = (struct values){.other = true};
                         if (used < n)
                                 program_evaluate(p, arguments[used++], scope, &part);
-                        joined = (struct values){0};
-                        values_join(&joined, &p->arena, JOIN_CONCAT, &whole, &part);
-                        whole = joined;
+                        values_append(&whole, &p->arena, JOIN_CONCAT, &part);
                         i += width - 1;
                         from = i + 1;
                 }
@@ -222,7 +216,7 @@ void python_format(struct program *p, const struct values *of, const char *mark,
         values_add_all(ret, &whole);
 }
 
-static void binary(struct program *p, TSNode node, uint32_t scope, struct values *ret)
+static void python_binary(struct program *p, TSNode node, uint32_t scope, struct values *ret)
 {
         struct values left, right;
         TSNode sign = source_child(p->source, node, FIELD_OPERATOR),
@@ -294,13 +288,13 @@ void python_evaluate(struct program *p, TSNode node, uint32_t scope, struct valu
                 python_attribute(p, node, &values, ret);
                 break;
         case PY_SUBSCRIPT:
-                subscript(p, node, scope, ret);
+                python_subscript(p, node, scope, ret);
                 break;
         case PY_CALL:
                 python_call(p, node, scope, ret);
                 break;
         case PY_BINARY:
-                binary(p, node, scope, ret);
+                python_binary(p, node, scope, ret);
                 break;
         case PY_NAMED_EXPRESSION:
                 program_evaluate(p, source_child(p->source, node, FIELD_VALUE), scope, ret);

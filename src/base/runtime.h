@@ -1,9 +1,7 @@
-/* engine/runtime.h -- the table of runtimes: how code of each language is run. */
+/* base/runtime.h -- the table of runtimes: how code of each language is run. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
-
-#include "cella.h"
 
 /* A compiled language: PROGRAM before... -o OUT FILE after...  Then OUT is run.  `%d` stands for the working
  * directory of the program, `%t` for a temporary directory. */
@@ -44,6 +42,5 @@ extern const size_t runtimes_len;
  * *ret, whose name and program may point to `name`.  Returns 0 or -ENOENT. */
 int runtime_find(const char *name, struct runtime *ret);
 
-/* Replaces the hint in *err for a missing runtime: an image of the store (NULL: no store), an image to pull,
- * or a package if the host lacks it. */
-void runtime_hint(const char *store, const char *name, bool host, struct cella_err *err);
+/* Whether a program of this name in PATH is the runtime of this name ("python3.12"). */
+bool runtime_is_program(const char *name);

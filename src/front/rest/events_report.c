@@ -1,4 +1,4 @@
-/* front/rest/events_tell.c -- creates the events for watchers. */
+/* front/rest/events_report.c -- creates the events for watchers. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,12 +36,12 @@ static json_t *sandbox_row(const struct core_sandbox *sb)
         return o;
 }
 
-void events_tell_sandbox(struct watcher *w, const struct core_sandbox *sb)
+void events_report_sandbox(struct watcher *w, const struct core_sandbox *sb)
 {
         sse_event(&w->sse, "sandbox", sandbox_row(sb));
 }
 
-void events_tell_sandboxes(struct watcher *w)
+void events_report_sandboxes(struct watcher *w)
 {
         json_t *list = json_array();
         unsigned left_out = 0;
@@ -123,7 +123,7 @@ static void host_memory(json_int_t *ret_total, json_int_t *ret_available)
                 fclose(f);
 }
 
-void events_tell_snapshot(const struct events *e, struct watcher *w)
+void events_report_snapshot(const struct events *e, struct watcher *w)
 {
         json_int_t total, available;
         json_t *rate = rates(e, w);
@@ -143,7 +143,7 @@ void events_tell_snapshot(const struct events *e, struct watcher *w)
                             rest_health_json(core, caller), "rates", rate, "memory", memory));
 }
 
-void events_tell_usage(const struct events *e, struct watcher *w)
+void events_report_usage(const struct events *e, struct watcher *w)
 {
         json_t *all = json_object();
         for (unsigned i = 0; i < USAGE_MAX; i++)
@@ -155,7 +155,7 @@ void events_tell_usage(const struct events *e, struct watcher *w)
                 json_decref(all);
 }
 
-void events_tell_executions(struct watcher *w)
+void events_report_executions(struct watcher *w)
 {
         if (json_array_size(w->rows) == 0 && w->missed == 0)
                 return;

@@ -1,4 +1,4 @@
-#include "engine/runtime.h"
+#include "base/runtime.h"
 
 #include <errno.h>
 #include <string.h>
@@ -79,4 +79,10 @@ int runtime_find(const char *name, struct runtime *ret)
                 return 0;
         }
         return -ENOENT;
+}
+
+bool runtime_is_program(const char *name)
+{
+        struct runtime runtime;
+        return runtime_find(name, &runtime) == 0 && !strcmp(runtime.program, name);
 }
