@@ -154,27 +154,54 @@ static int be_killed(int rounds)
         return 0;
 }
 
-/* Ends when its children wait for an answer, each for another, while init is busy with so many files. */
+/* Waits until this process sleeps.  A process that is only preempted is running for /proc. */
+static int await_sleep(pid_t pid)
+{
+        char path[32], line[256];
+        snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+        for (;;) {
+                int fd = open(path, O_RDONLY | O_CLOEXEC);
+                ssize_t n = read(fd, line, sizeof line - 1);
+                close(fd);
+                if (n <= 0)
+                        return -1;
+                line[n] = '\0';
+                const char *end = strrchr(line, ')');
+                if (end && end[1] == ' ' && end[2] == 'S')
+                        return 0;
+                usleep(1000);
+        }
+}
+
+/* Ends when each of its children waits for the answer to a different call, while init is busy with so many
+ * files. */
 static int be_late(void)
 {
         char name[16], byte;
-        int go[2];
+        int go[2], begun[2];
+        pid_t children[5];
         for (int i = 0; i < 19000; i++) {
                 snprintf(name, sizeof name, "%d", i);
                 close(open(name, O_WRONLY | O_CREAT, 0600));
         }
-        if (pipe(go) < 0)
+        if (pipe(go) < 0 || pipe(begun) < 0)
                 return 1;
         for (int i = 0; i < 5; i++)
-                if (fork() == 0) {
-                        if (read(go[0], &byte, 1) == 1)
+                if ((children[i] = fork()) == 0) {
+                        /* After this write it sleeps only in the call, or behind it. */
+                        if (read(go[0], &byte, 1) == 1 && write(begun[1], "b", 1) == 1)
                                 call(calls[i].number, calls[i].a, calls[i].b, calls[i].c, 0);
                         pause();
                 }
         dprintf(1, "on\n");
         if (read(0, &byte, 1) < 0 || write(go[1], "12345", 5) != 5)
                 return 2;
-        usleep(5000);
+        for (int i = 0; i < 5; i++)
+                if (read(begun[0], &byte, 1) != 1)
+                        return 3;
+        for (int i = 0; i < 5; i++)
+                if (await_sleep(children[i]) < 0)
+                        return 4;
         return 0;
 }
 
