@@ -42,6 +42,7 @@ import support  # noqa: E402
 USER = 12345  # an unused uid, without groups, home or cgroup
 TIMEOUT = 30
 TRIES = 3  # of a test that is late
+SLOWEST = 20  # tests that the end of the output names, with their durations
 
 # Why a test may be left out.  The whole reason is compared.
 EXPECTED_SKIPS = {
@@ -217,6 +218,7 @@ class Running:
 class Tally:
     def __init__(self, options):
         self.counts = {"ok": 0, "FAIL": 0, "skip": 0}
+        self.seconds = {}  # of each test
         self.late = set()
         self.expected = set(EXPECTED_SKIPS)
         if options.expected_skips:
@@ -247,6 +249,7 @@ def run_all(pairs, at_once, base, tally, tries=TRIES):
     def end(r, timed_out=False):
         selector.unregister(r.report)
         del running[r.report]
+        tally.seconds[f"{r.test.name} ({r.user})"] = time.monotonic() - r.started
         state, reason = r.finish(timed_out)
         if state == "late" and tries > 1:
             what = (reason.splitlines() or [""])[-1 if reason.startswith("Traceback") else 0]
@@ -325,6 +328,10 @@ def main():
     finally:
         end_strays(program)
         shutil.rmtree(base, ignore_errors=True)
+    if len(tally.seconds) > SLOWEST:
+        print("the slowest tests:")
+        for name in sorted(tally.seconds, key=tally.seconds.get, reverse=True)[:SLOWEST]:
+            print(f"  {tally.seconds[name]:5.1f} s {name}")
     counts = tally.counts
     total = counts["ok"] + counts["FAIL"]
     if whole and total < options.minimum:
