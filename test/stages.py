@@ -139,7 +139,7 @@ STAGES = [
     build("tsan", "full"),
     build("fuzz", "full", "clang"),
     Stage("lint", "full", 900, 1, [["./dev", "lint"]], QUIET, 2, packages=LINT),
-    Stage(f"compiles-for-{OTHER}", "full", 600, 1, [["./dev", "setup", "cross"]], QUIET, 2,
+    Stage(f"compiles-for-{OTHER}", "full", 1500, 1, [["./dev", "setup", "cross"]], QUIET, 2,
           packages=(f"gcc-{OTHER.replace('_', '-')}-linux-gnu", f"libc6-dev-{'arm64' if OTHER == 'aarch64' else 'amd64'}-cross")),
     # ---- fast: ./dev test, at most 12 minutes ----
     Stage("kernel", "fast", 1500, 945, suite("test/run.py", "-j", "2"), ALONE),

@@ -2,7 +2,9 @@
  * mount, temporary file or descriptor, and no memory.
  *
  * Other processes may run sandboxes on the same machine, so only what this process made is counted.  Cgroups
- * and uids of its sandboxes have numbers that are computed from its process id (see jail/cgroup.c). */
+ * and uids of its sandboxes have numbers that are computed from its process id (see jail/cgroup.c).  Another
+ * process can come to the same numbers; it locks its cgroups as long as it uses them, and this process has
+ * released its locks when it counts. */
 #include <dirent.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -11,6 +13,8 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "cella.h"
@@ -38,6 +42,8 @@ static long count_entries(const char *path)
         return n;
 }
 
+#define FIRST_UID 1879048192UL /* of sandboxes that root makes: this and the number */
+
 static int rounds;
 
 /* Whether a sandbox of this process can have this number: its first one has the process id, the next ones are
@@ -52,34 +58,95 @@ static bool ours(unsigned long number)
         return false;
 }
 
-/* The lines that a command prints: all of them if `any`, else those that are the number of a sandbox of ours.
- */
-static long count_lines(const char *command, bool any)
+/* Calls use() with each line that a command prints. */
+static void for_each_line(const char *command, void (*use)(char *line, void *data), void *data)
 {
-        long n = 0;
         char line[4096];
         FILE *f = popen(command, "r");
-        while (f && fgets(line, sizeof line, f))
-                n += any || ours(strtoul(line, NULL, 10));
+        while (f && fgets(line, sizeof line, f)) {
+                line[strcspn(line, "\n")] = '\0';
+                use(line, data);
+        }
         if (f)
                 pclose(f);
-        return n;
+}
+
+static void count_line(char *line, void *count)
+{
+        (void)line;
+        ++*(long *)count;
 }
 
 static long count_mounts(void)
 {
-        return count_lines("cat /proc/self/mountinfo", true);
+        long n = 0;
+        for_each_line("cat /proc/self/mountinfo", count_line, &n);
+        return n;
 }
 
-static long count_groups(void)
+/* Whether a process holds a lock on this directory. */
+static bool is_locked(const char *path)
 {
-        return count_lines("find /sys/fs/cgroup -name 'cella-[0-9]*' | sed 's/.*cella-//'", false);
+        char place[64], lock[512];
+        struct stat st;
+        bool found = false;
+        if (stat(path, &st) < 0)
+                return false;
+        snprintf(place, sizeof place, " %02x:%02x:%lu ", major(st.st_dev), minor(st.st_dev),
+                 (unsigned long)st.st_ino);
+        FILE *f = fopen("/proc/locks", "r");
+        while (f && !found && fgets(lock, sizeof lock, f))
+                found = strstr(lock, " FLOCK ") && strstr(lock, place);
+        if (f)
+                fclose(f);
+        return found;
 }
 
-/* Processes with the uids that sandboxes of this process get. */
-static long count_processes(void)
+/* The numbers that could be ours, of groups and of processes. */
+struct numbers {
+        long left;                  /* groups without an owner */
+        unsigned long others[4096]; /* used by other processes */
+        unsigned n_others;
+        long processes;
+};
+
+static void count_group(char *path, void *data)
 {
-        return count_lines("ps -eo uid= | awk '$1 >= 1879048192 { print $1 - 1879048192 }'", false);
+        struct numbers *n = data;
+        const unsigned long number = strtoul(strrchr(path, '-') + 1, NULL, 10);
+        if (!ours(number))
+                return;
+        if (!is_locked(path))
+                n->left++;
+        else if (n->n_others < sizeof n->others / sizeof *n->others)
+                n->others[n->n_others++] = number;
+}
+
+static void count_process(char *uid, void *data)
+{
+        struct numbers *n = data;
+        const unsigned long number = strtoul(uid, NULL, 10) - FIRST_UID;
+        for (unsigned i = 0; i < n->n_others; i++)
+                if (n->others[i] == number)
+                        return;
+        n->processes += ours(number);
+}
+
+/* Counts the groups, and the processes with uids of groups, that this process has left.  What another process
+ * makes or removes while this counts is not there at a later try. */
+static void count_left(long *ret_groups, long *ret_processes)
+{
+        static struct numbers n;
+        for (int tries = 0; tries < 10; tries++) {
+                n = (struct numbers){0};
+                for_each_line("find /sys/fs/cgroup -name 'cella-[0-9]*' 2>/dev/null", count_group, &n);
+                for_each_line("ps -eo uid= | awk '$1 >= 1879048192'", count_process, &n);
+                if (n.left == 0 && n.processes == 0)
+                        break;
+                sleep(1);
+        }
+        *ret_groups = n.left;
+        *ret_processes = n.processes;
 }
 
 static long rss_pages(void)
@@ -135,7 +202,8 @@ int main(int argc, char **argv)
         if (run_once(1) < 0) /* what is set up once is set up */
                 return 1;
         long fds = count_entries("/proc/self/fd"), files = count_entries(temporary);
-        long mounts = count_mounts(), groups = count_groups(), processes = count_processes();
+        long mounts = count_mounts(), groups, processes, groups_after, processes_after;
+        count_left(&groups, &processes);
         long rss = rss_pages();
         for (int i = 0; i < rounds; i++)
                 if (run_once(i) < 0) {
@@ -145,8 +213,9 @@ int main(int argc, char **argv)
         check("descriptors", fds, count_entries("/proc/self/fd"), 0);
         check("files in $TMPDIR", files, count_entries(temporary), 0);
         check("mounts", mounts, count_mounts(), 0);
-        check("cgroups", groups, count_groups(), 0);
-        check("processes", processes, count_processes(), 0);
+        count_left(&groups_after, &processes_after);
+        check("cgroups", groups, groups_after, 0);
+        check("processes", processes, processes_after, 0);
         check("pages of memory", rss, rss_pages(), 64);
         rmdir(temporary);
         printf("%d passed, %d failed, 0 skipped\n", 6 - failures, failures);
