@@ -324,3 +324,23 @@ def an_owner_that_is_killed_while_ids_are_mapped_leaves_no_process():
         owner.kill()
         owner.wait()
         support.gone(seconds)
+
+
+@test(unwrapped=True, users=["root"], timeout=120)
+def a_tool_that_hangs_while_ids_are_mapped_is_killed():
+    if not shutil.which("newuidmap"):
+        raise Skip("no newuidmap on this machine")
+    seconds = support.nonce_seconds()
+    with delegated(support.ordinary_uid) as procs, tempfile.TemporaryDirectory() as where:
+        os.chmod(where, 0o755)
+        Image(files=FILES, where=where).done(support.ordinary_uid)
+        for tool, status in (("newgidmap", "exited"), ("newuidmap", None)):
+            write(f"{where}/{tool}", f"#!/bin/sh\nexec sleep {seconds}\n", 0o755)
+            person = Person(where, procs, "person:300000:65536\n")
+            with person.start("--", "true", before=f"mount --bind $0/{tool} /usr/bin/{tool}; ") as p:
+                out, err = p.communicate(timeout=60 * support.slack)
+            r = json.loads(out)
+            # Without any map there is one user.  With only one of the two maps nothing can run.
+            same(r.get("status"), status, f"the run with a {tool} that hangs: {r} {err!r}")
+            ensure("users" not in r.get("isolation", {}), f"several users: {r}")
+            support.gone(seconds)

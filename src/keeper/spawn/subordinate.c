@@ -12,11 +12,22 @@
 #include <unistd.h>
 
 #include "base/auto.h"
+#include "base/clock.h"
 #include "jail/spec.h"
 #include "sys/file.h"
+#include "sys/process.h"
+#include "sys/raw.h"
 
 #define UID_TOOL "/usr/bin/newuidmap"
 #define GID_TOOL "/usr/bin/newgidmap"
+
+/* The tools may ask a directory service that does not answer, and the caller makes no other sandbox
+ * meanwhile.  After a tool was killed, sandboxes have one user for a while. */
+#define TOOL_PATIENCE_US 5000000
+#define TOOL_DEATH_US 1000000
+#define TOOL_REST_US 60000000
+
+static int64_t resting_until; /* 0: no tool was killed */
 
 /* "NAME:FIRST:COUNT" in each line; NAME may be a number.  Finds the first range that is long enough and does
  * not contain the user's own id, which is mapped already. */
@@ -46,12 +57,41 @@ static bool find_range(const char *path, const char *name, unsigned own, unsigne
 
 bool subordinate_find(struct subordinate *ret)
 {
+        if (resting_until && clock_us() < resting_until)
+                return false;
         const struct passwd *user = getpwuid(geteuid());
         const char *name = user ? user->pw_name : NULL;
         /* The two programs need their set-user-id bits. */
         return geteuid() != 0 && prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0 && access(UID_TOOL, X_OK) == 0 &&
                access(GID_TOOL, X_OK) == 0 && find_range("/etc/subuid", name, geteuid(), &ret->uid) &&
                find_range("/etc/subgid", name, getegid(), &ret->gid);
+}
+
+/* Whether the process has ended, or does so within this time.  The wait continues after a signal. */
+static bool ends_within(int pidfd, int64_t patience_us)
+{
+        const int64_t until = clock_us() + patience_us;
+        struct pollfd fd = {.fd = pidfd, .events = POLLIN};
+        int r;
+        do {
+                const int64_t left = until - clock_us();
+                r = sys_poll(&fd, 1, left > 0 ? left : 0);
+        } while (r == -EINTR);
+        return r != 0; /* an error: waitpid() must tell */
+}
+
+/* Waits until a tool has ended.  Kills it if it takes too long: it has the user's real uid, so that is
+ * permitted. */
+static void subordinate_await(pid_t tool)
+{
+        AUTO(sys_close) int pidfd = (int)sys_call2(SYS_pidfd_open, tool, 0);
+        int options = 0;
+        if (pidfd >= 0 && !ends_within(pidfd, TOOL_PATIENCE_US)) {
+                resting_until = clock_us() + TOOL_REST_US;
+                sys_end_child(tool, pidfd);
+                options = ends_within(pidfd, TOOL_DEATH_US) ? 0 : WNOHANG; /* it may hang in the kernel */
+        }
+        sys_wait(tool, NULL, options, NULL);
 }
 
 static void subordinate_run(const char *program, pid_t pid, unsigned own, unsigned first)
@@ -72,8 +112,8 @@ static void subordinate_run(const char *program, pid_t pid, unsigned own, unsign
             posix_spawn(&child, program, &actions, NULL, argv, env) != 0)
                 child = 0;
         posix_spawn_file_actions_destroy(&actions);
-        while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
-                continue;
+        if (child > 0)
+                subordinate_await(child);
 }
 
 static bool is_mapped(pid_t pid, const char *which)
