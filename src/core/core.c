@@ -6,6 +6,14 @@ const uint64_t metrics_bounds_us[METRICS_BUCKETS] = {500,     1000,    2000,    
                                                      25000,   50000,   100000,   250000,   500000,
                                                      1000000, 5000000, 30000000, 120000000};
 
+void core_hurry(struct core *core)
+{
+        if (uv_timer_get_repeat(&core->tick) == CORE_TICK_MS)
+                return;
+        uv_timer_set_repeat(&core->tick, CORE_TICK_MS);
+        uv_timer_again(&core->tick);
+}
+
 int64_t core_now_ms(void)
 {
         struct timespec ts;

@@ -100,7 +100,7 @@ struct core {
         unsigned ending;      /* number of those that are being ended */
         unsigned waiting;     /* number of requests in the queue */
         uv_timer_t cleanup;   /* ends idle sandboxes, every cleanup_interval_ms */
-        uv_timer_t tick;      /* runs while requests wait or sandboxes are being made */
+        uv_timer_t tick;      /* see core_hurry() */
         uv_timer_t lull;      /* runs when nothing is active, for the pools */
         struct metrics metrics;
         struct refusals refusals; /* limits the log rows of refused requests */
@@ -116,7 +116,13 @@ struct core {
         bool probed;
         uint32_t walls, missing;
         struct cella_err unable; /* why sandboxes cannot run; kind CELLA_OK: they can */
+        bool keeper_silent;      /* it has not answered a KEEPER_PING in time, and not since */
 };
+
+/* Call when a request begins to wait or a sandbox is being made: the tick then checks them every
+ * CORE_TICK_MS.  While nothing happens, it runs once a second. */
+#define CORE_TICK_MS 50
+void core_hurry(struct core *core);
 
 /* Return the current time in milliseconds, and a time as RFC 3339. */
 int64_t core_now_ms(void);

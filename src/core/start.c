@@ -21,7 +21,7 @@
 #include "core/sandbox/workspace.h"
 #include "image/store/store.h"
 
-#define TICK_MS 50
+#define IDLE_TICK_MS 1000
 #define MAKING_MAX_US 30000000 /* enough even on a busy machine */
 
 struct listener {
@@ -120,10 +120,20 @@ static void check_stopping(struct core *core)
         }
 }
 
+/* The end of a sandbox's time and the work of an idle pool may wait for a second. */
+static void slow_down(struct core *core, bool making)
+{
+        if (core->waiting > 0 || making || !list_empty(&core->executions) || core->stopping || !core->probed)
+                return;
+        uv_timer_set_repeat(&core->tick, IDLE_TICK_MS);
+        uv_timer_again(&core->tick);
+}
+
 static void core_start_on_tick(uv_timer_t *timer)
 {
         struct core *core = timer->data;
         int64_t now = clock_us();
+        bool making = false;
         if (core->waiting > 0) {
                 queue_make_room(core); /* a sandbox may have become idle since */
                 queue_expire(core);
@@ -131,12 +141,14 @@ static void core_start_on_tick(uv_timer_t *timer)
         sandbox_cleanup(core, false);
         list_each (at, &core->sandboxes, other) {
                 struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
+                making |= sb->state == SANDBOX_MAKING;
                 if (sb->state == SANDBOX_MAKING && now - sb->making_us > MAKING_MAX_US && sb->handle)
                         sandbox_ask(sb, KEEPER_KILL, NULL, NULL);
         }
         pools_tick(core);
         docker_tick(core->docker);
         check_stopping(core);
+        slow_down(core, making);
 }
 
 static void configure_audit(struct core *core)
@@ -231,7 +243,7 @@ static void start_clocks(struct core *core)
 {
         uv_timer_start(&core->cleanup, on_cleanup, core->settings.cleanup_interval_ms,
                        core->settings.cleanup_interval_ms);
-        uv_timer_start(&core->tick, core_start_on_tick, TICK_MS, TICK_MS);
+        uv_timer_start(&core->tick, core_start_on_tick, CORE_TICK_MS, CORE_TICK_MS);
         uv_prepare_start(&core->settle, on_settle);
         uv_unref((uv_handle_t *)&core->settle);
 }
@@ -350,6 +362,7 @@ void core_probe(struct core *core, void (*done)(struct core *, void *), void *co
 void core_stop(struct core *core, void (*drained)(struct core *, void *), void *context)
 {
         core->stopping = true;
+        core_hurry(core);
         pools_stop(core);
         core->on_drained = drained;
         core->drained_context = context;

@@ -365,6 +365,7 @@ void queue_enter(struct place *p)
         list_add(&q->waiters, &p->link);
         q->n++;
         core->waiting++;
+        core_hurry(core);
 }
 
 void queue_leave(struct place *p)

@@ -87,6 +87,7 @@ int sandbox_add(struct core *core, const struct sandbox_spec *spec, struct core_
                 return r;
         }
         list_add(&core->sandboxes, &sb->link);
+        core_hurry(core);
         *ret = sb;
         return 0;
 }
