@@ -38,6 +38,7 @@ enum keeper_request {
                                  agents, or KEEPER_FAILED */
         KEEPER_RAISE,         /* struct keeper_raise: raises limits of a live sandbox.  KEEPER_DONE or
                                  KEEPER_FAILED; then the limits are as before */
+        KEEPER_PING,          /* no sandbox: KEEPER_DONE */
 };
 
 enum keeper_reply {

@@ -48,6 +48,42 @@ def health_shows_engines_disk_sandboxes_and_pools():
         same([(p["runtime"], p["size"], p["problem"]) for p in pools], [("python3", 4, None), ("sh", 4, None), (None, 2, None)], "pools")
 
 
+@test
+def health_says_that_the_keeper_does_not_answer():
+    with Daemon({"pools": []}) as d:
+        os.kill(d.process.pid, signal.SIGSTOP)
+        try:
+            h = d.get("/v1/health")
+            same((h["status"], h["engines"]["native"]["available"]), ("unavailable", False), "while the keeper is stopped")
+            ensure("keeper" in h["engines"]["native"]["reason"], f"the reason: {h['engines']['native']}")
+            a = d.request("GET", "/healthz")
+            same((a.status, a.json()["error"]["kind"]), (503, "engine_unavailable"), "healthz")
+            ensure("keeper" in a.json()["error"]["message"], f"the reason: {a}")
+            same(d.get("/v1/health")["status"], "unavailable", "the second time")
+        finally:
+            os.kill(d.process.pid, signal.SIGCONT)
+        until(lambda: d.request("GET", "/healthz").status == 200, 20, "an answer of the keeper")
+        until(lambda: d.get("/v1/health")["status"] == "ok", 20, "health")
+        same(d.exec("sh", "echo hi")["stdout"], "hi\n", "an execution")
+
+
+@test(timeout=60)
+def an_idle_daemon_wakes_up_once_a_second():
+    with Daemon({"pools": []}) as d:
+
+        def waits():
+            status = support.read(f"/proc/{d.server_pid()}/status")
+            return int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)$", status, re.M)[1])
+
+        def is_idle():
+            begun, before = time.monotonic(), waits()
+            time.sleep(3)
+            return waits() - before < 4 * (time.monotonic() - begun)
+
+        same(d.exec("sh", "echo hi")["stdout"], "hi\n", "an execution")
+        until(is_idle, 30, "few wake-ups")
+
+
 def parse(text):
     """{name{labels}: value}; every line must be as Prometheus wants it."""
     values, types = {}, {}

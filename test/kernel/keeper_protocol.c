@@ -944,6 +944,20 @@ TEST(bad_packets_end_the_daemon)
         }
 }
 
+TEST(the_keeper_answers_a_ping)
+{
+        const struct keeper_about ping = {.type = KEEPER_PING, .number = 7};
+        struct keeper_about bad = ping;
+        union fake_packet p;
+        fake_up(&d, NULL);
+        CHECK(fake_send(&d, &ping, sizeof ping));
+        CHECK(fake_receive(&d, &p, NULL, 5000) > 0);
+        CHECK(p.type == KEEPER_DONE && p.number == 7 && p.about.sandbox == 0);
+        fake_done(&d);
+        bad.sandbox = 1;
+        check_fatal("out of range", &bad, sizeof bad);
+}
+
 TEST(a_descriptor_sent_to_the_keeper_ends_the_daemon)
 {
         const struct keeper_about ready = {.type = KEEPER_READY};

@@ -161,7 +161,7 @@ int keeper_link_ask(struct keeper_link *link, enum keeper_request type, uint32_t
         if (!link)
                 return -EPIPE;
         if (sandbox == 0 && type != KEEPER_READY && type != KEEPER_IMAGER_WANTED &&
-            type != KEEPER_DOCKER_WANTED)
+            type != KEEPER_DOCKER_WANTED && type != KEEPER_PING)
                 return -ESRCH; /* the keeper treats an unknown sandbox as a fatal error */
         return request(link, &about, sizeof about, answer, context);
 }

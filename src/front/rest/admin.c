@@ -1,114 +1,12 @@
-/* front/rest/admin.c -- health, keys, and the caller's own data. */
+/* front/rest/admin.c -- pools, keys, and the caller's own data. */
 #include <errno.h>
 #include <string.h>
-#include <sys/statvfs.h>
 
-#include "base/clock.h"
 #include "base/err.h"
-#include "core/docker.h"
 #include "core/grant.h"
 #include "core/pool/pool.h"
-#include "core/sandbox/queue.h"
-#include "core/sandbox/sandbox.h"
 #include "front/rest/rest.h"
 #include "front/routes.h"
-
-static bool can_run(const struct core *core)
-{
-        return core->probed && core->unable.kind == CELLA_OK && !core->stopping;
-}
-
-void rest_healthz(struct call *call, json_t *body)
-{
-        struct cella_err err = call->core->unable;
-        (void)body;
-        if (can_run(call->core)) {
-                api_reply(call, 200, json_pack("{s:s}", "status", "ok"));
-                return;
-        }
-        if (call->core->stopping)
-                err_say(&err, CELLA_ENGINE_UNAVAILABLE, -ESHUTDOWN, "the daemon is shutting down");
-        else if (!call->core->probed)
-                err_say(&err, CELLA_ENGINE_UNAVAILABLE, -EAGAIN, "the daemon is starting");
-        json_t *o = api_error(call, &err);
-        json_object_set_new(o, "status", json_string("unavailable"));
-        api_reply(call, 503, o);
-}
-
-static json_t *native_engine(const struct core *core)
-{
-        json_t *o = isolation_to_json(core->walls, core->missing);
-        json_object_del(o, "engine");
-        json_object_set_new(o, "available", json_boolean(can_run(core)));
-        if (!can_run(core)) {
-                json_object_set_new(o, "reason", json_string(core->unable.msg));
-                json_object_set_new(o, "hint", json_string(core->unable.hint));
-        }
-        return o;
-}
-
-static json_t *disk(const struct core *core)
-{
-        struct statvfs fs;
-        if (statvfs(core->directory, &fs) < 0)
-                return json_null();
-        return json_pack("{s:I, s:I}", "free_bytes", (json_int_t)fs.f_bavail * (json_int_t)fs.f_frsize,
-                         "total_bytes", (json_int_t)fs.f_blocks * (json_int_t)fs.f_frsize);
-}
-
-static json_t *sandbox_counts(const struct core *core, const struct caller *caller)
-{
-        const bool all = caller_sees_counters(caller);
-        const unsigned waiting = all ? core->waiting : queue_waiting_of(core, caller->key);
-        unsigned states[SANDBOX_STATES] = {0};
-        list_each (at, &core->sandboxes, other) {
-                const struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
-                if (!sb->place.ahead &&
-                    (all || caller_sees(caller, sb->key))) /* sandboxes created in advance belong to pools */
-                        states[sb->state]++;
-        }
-        return json_pack("{s:i, s:i, s:i, s:i, s:i}", "running",
-                         (int)(states[SANDBOX_RUNNING] + states[SANDBOX_MAKING]), "paused",
-                         (int)states[SANDBOX_PAUSED], "stopped", (int)states[SANDBOX_STOPPED], "waiting",
-                         (int)waiting, "max", (int)core->settings.sandboxes_max);
-}
-
-json_t *rest_health_json(const struct core *core, const struct caller *caller)
-{
-        json_t *images = rest_images_json(core);
-        json_t *o = json_pack("{s:s, s:s, s:{s:o, s:o}, s:o, s:o, s:o, s:I}", "status",
-                              can_run(core) ? "ok" : "unavailable", "version", CELLA_VERSION, "engines",
-                              "native", native_engine(core), "docker", docker_to_json(core->docker), "pools",
-                              pools_to_json(core, caller), "images", images, "sandboxes",
-                              sandbox_counts(core, caller), "uptime_ms",
-                              (json_int_t)((clock_us() - core->started_us) / 1000));
-        if (caller_sees_counters(caller))
-                json_object_set_new(o, "disk", disk(core));
-        else
-                json_object_del(images, "jobs"); /* pulls of other keys */
-        return o;
-}
-
-static void docker_reported(void *context)
-{
-        struct call *call = context;
-        api_reply(call, 200, rest_health_json(call->core, &call->caller));
-}
-
-static void health_gone(struct http_request *request, void *context)
-{
-        struct call *call = context;
-        (void)request;
-        docker_forget(call->core->docker, call);
-}
-
-void rest_health(struct call *call, json_t *body)
-{
-        (void)body;
-        http_on_gone(call->request, health_gone, call);
-        if (docker_look(call->core->docker, docker_reported, call) == 1)
-                docker_reported(call);
-}
 
 void rest_pools(struct call *call, json_t *body)
 {

@@ -80,7 +80,7 @@ void rest_secret_get(struct call *call, json_t *body);
 void rest_secret_put(struct call *call, json_t *body);
 void rest_secret_remove(struct call *call, json_t *body);
 const struct field *secret_fields(void);
-/* admin.c, metrics.c */
+/* health.c, metrics.c */
 void rest_healthz(struct call *call, json_t *body);
 void rest_health(struct call *call, json_t *body);
 /* Returns the health as this caller may see it: with the counters of the daemon, or only with its own

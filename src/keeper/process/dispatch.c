@@ -24,6 +24,7 @@ static const struct dispatch_rule rules[] = {
         {KEEPER_DOCKER_WANTED, 0, "docker", sizeof(struct keeper_about), handle_docker},
         {KEEPER_CHECK_ROOT, 0, "check root", sizeof(struct keeper_root), handle_check_root},
         {KEEPER_RAISE, KNOWN, "raise", sizeof(struct keeper_raise), handle_raise},
+        {KEEPER_PING, 0, "ping", sizeof(struct keeper_about), handle_ping},
 };
 
 /* The largest uid and gid that every kernel interface can express. */

@@ -54,6 +54,7 @@ DISPATCH_HANDLER(handle_ready);
 DISPATCH_HANDLER(handle_drop);
 DISPATCH_HANDLER(handle_check_root);
 DISPATCH_HANDLER(handle_raise);
+DISPATCH_HANDLER(handle_ping);
 DISPATCH_HANDLER(handle_imager); /* imager.c */
 DISPATCH_HANDLER(handle_docker); /* docker.c */
 

@@ -64,6 +64,13 @@ void handle_ready(struct keeper *k, struct sandbox_entry *entry, const union dis
         notify("READY=1");
 }
 
+void handle_ping(struct keeper *k, struct sandbox_entry *entry, const union dispatch_packet *packet)
+{
+        const struct keeper_about done = {.type = KEEPER_DONE, .number = packet->number};
+        (void)entry;
+        keeper_reply(k, &done, sizeof done, -1);
+}
+
 static void take_packet(struct keeper *k, const union dispatch_packet *packet, size_t len)
 {
         const struct dispatch_rule *rule = NULL;
