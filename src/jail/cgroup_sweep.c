@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/auto.h"
 #include "jail/cgroup_home.h"
 #include "sys/file.h"
 #include "sys/process.h"
@@ -73,12 +74,17 @@ static void kill_group(int parent, const char *name)
         sys_write_file(parent, path, "THAWED");
 }
 
-/* Removes a group from one hierarchy if its owner is dead. */
-static void sweep_one(struct sweep *s, int parent, const char *name)
+/* Opens and locks a group.  Returns -EWOULDBLOCK if its owner is alive. */
+static int lock_group(int parent, const char *name)
 {
         AUTO(sys_close) int fd = sys_openat(parent, name, O_RDONLY | O_DIRECTORY, 0);
-        if (fd < 0 || sys_flock(fd, LOCK_EX | LOCK_NB) < 0 || !cgroup_still_there(parent, name, fd))
-                return;
+        int r = fd < 0 ? fd : sys_flock(fd, LOCK_EX | LOCK_NB);
+        return r < 0 ? r : cgroup_still_there(parent, name, fd) ? TAKE_FD(fd) : -ENOENT;
+}
+
+/* Removes a group that the caller has locked. */
+static void sweep_locked(struct sweep *s, int parent, const char *name)
+{
         int r = sys_unlinkat(parent, name, AT_REMOVEDIR);
         s->removed += r == 0;
         s->busy += r == -EBUSY;
@@ -87,15 +93,25 @@ static void sweep_one(struct sweep *s, int parent, const char *name)
 }
 
 /* Removes a group from all hierarchies.  The first one is last, and only if no other is busy: it is used to
- * find the group again. */
+ * find the group again.  An owner holds all of its locks until it dies, so a lock in the first hierarchy
+ * answers for the others: that of a live sandbox takes three system calls, not three for each hierarchy. */
 static void sweep_name(const char *name, void *arg)
 {
         struct sweep *s = arg;
+        const struct cgroup_home *home = s->home;
         const unsigned busy = s->busy;
-        for (int c = N_CONTROLLERS; c-- > 0;)
-                if (s->home->parent[c] >= 0 && s->home->twin[c] < 0 &&
-                    (c != s->home->first || s->busy == busy))
-                        sweep_one(s, s->home->parent[c], name);
+        AUTO(sys_close) int first = lock_group(home->parent[home->first], name);
+        if (first == -EWOULDBLOCK)
+                return;
+        for (int c = N_CONTROLLERS; c-- > 0;) {
+                if (home->parent[c] < 0 || home->twin[c] >= 0 || c == home->first)
+                        continue;
+                AUTO(sys_close) int fd = lock_group(home->parent[c], name);
+                if (fd >= 0)
+                        sweep_locked(s, home->parent[c], name);
+        }
+        if (first >= 0 && s->busy == busy)
+                sweep_locked(s, home->parent[home->first], name);
 }
 
 unsigned cgroup_home_sweep(const struct cgroup_home *home, const char *name)
