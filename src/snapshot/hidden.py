@@ -301,10 +301,10 @@ def hide(visible):
             del contents[member]
     if "re" in names:
         modules["re"].purge()
-    template.update((n, m) for n, m in modules.items() if isinstance(m, ModuleType) and n not in UNIQUE)
-    found = [name for name in names if name in journal and name in template]
     # New strings, side by side: each page that a restored process touches is copied.
-    own = {name: name.encode().decode() for name in sorted(journal.keys() | template.keys())}
+    own = {name: name.encode().decode() for name in sorted(journal.keys() | modules.keys())}
+    template.update((own[n], m) for n, m in modules.items() if isinstance(m, ModuleType) and n not in UNIQUE)
+    found = [name for name in names if name in journal and name in template]
     for name in found:
         closure = closure_of(name, {})
         needed = [own.get(n, n) for n in closure if n not in UNIQUE and is_known(n, visible)]
@@ -317,7 +317,7 @@ def hide(visible):
         if package and name not in named and not (package in closures and name in closure_of(package, {})):
             if vars(template[package]).get(tail) is template[name]:
                 delattr(template[package], tail)
-    rest = {name: module for name, module in modules.items() if name in visible}
+    rest = {own[name]: module for name, module in modules.items() if name in visible}
     modules.clear()  # and not one by one, so that no empty entries remain
     modules.update(rest)
     for directory in sys.path:

@@ -13,9 +13,14 @@
  * attribute of a module, in a cache, in a registry), or C code holds it.  Then the template is unfrozen and
  * collected as well, and Py_FinalizeEx() continues to its end.
  *
- * Two hooks are needed.  A callback in gc.callbacks is called by the first collection.  It appends a module
- * to sys.modules, which is therefore the first that is cleared after the second collection, and the
- * destructor of an object in that module runs. */
+ * Most programs leave nothing that would notice its destruction already after the first collection.  Then
+ * nothing can observe what Py_FinalizeEx() does to the template's own modules: it writes to most of their
+ * pages, which would all be copied.  So only the modules of the code are removed and their objects destroyed.
+ *
+ * Three hooks are needed.  A callback in gc.callbacks is called by the first collection.  It stores an object
+ * in sys.ps1, whose destructor runs when the special attributes of sys are removed, before the modules.  Or,
+ * if something notices, it appends a module to sys.modules, which is therefore the first that is cleared
+ * after the second collection, and the destructor of an object in that module runs. */
 #include "snapshot/shutdown.h"
 
 #define IS_TYPE (1ul << 31) /* Py_TPFLAGS_TYPE_SUBCLASS */
@@ -41,6 +46,9 @@ static struct {
         PyObject *get_objects, *get_debug, *is_enabled, *unfreeze, *is_finalizing;
         PyObject *hook; /* on_collection() */
         PyObject *del;  /* "__del__" */
+        PyObject *builtins;
+        long n_builtins;
+        int types_are_second; /* words of objects */
 } known;
 
 static void (*end_process)(void);
@@ -55,11 +63,20 @@ static int answers_yes(PyObject *function)
         return yes;
 }
 
+/* Py_TYPE(), borrowed: the second word, which the interpreter's own macro reads, too.  PyObject_Type() would
+ * write to the page of each type, and so copy it.  Builds without a global lock have another layout. */
+static PyObject *type_of(PyObject *object)
+{
+        if (known.types_are_second)
+                return ((PyObject **)object)[1];
+        PyObject *type = PyObject_Type(object);
+        Py_DecRef(type); /* the object holds it */
+        return type;
+}
+
 static int is_exactly(PyObject *object, const void *type)
 {
-        PyObject *own = PyObject_Type(object);
-        Py_DecRef(own); /* the object holds it */
-        return own == type;
+        return type_of(object) == type;
 }
 
 /* Lets the rest of Py_FinalizeEx() destroy the template, too. */
@@ -117,8 +134,7 @@ static int has_callback(PyObject *reference)
 
 static int notices_destruction(PyObject *object)
 {
-        PyObject *type = PyObject_Type(object);
-        Py_DecRef(type);
+        PyObject *type = type_of(object);
         if (has_finalizer(type))
                 return 1;
         if (PyType_GetFlags(type) & IS_TYPE) /* its instances may be unknown to the collector */
@@ -141,7 +157,7 @@ static enum left what_is_left(void)
         PyObject *objects = PyObject_CallFunction(known.get_objects, "");
         const long n = objects ? PyList_Size(objects) : 0;
         int noticed = 0, all_seen = 0;
-        for (long i = 0; i < n; i++) {
+        for (long i = 0; i < n && !(noticed && all_seen); i++) {
                 PyObject *object = PyList_GetItem(objects, i);
                 all_seen |= object == known.unfrozen;
                 noticed = noticed || notices_destruction(object);
@@ -207,18 +223,50 @@ static int streams_are_flushed(void)
 
 /* ---- hooks ---- */
 
-/* Destructor of the capsule, after the second collection. */
+static void leave_template(void)
+{
+        for (int i = 0; i < 2; i++) /* output of finalizers */
+                flush(known.streams[i]);
+        end_process();
+}
+
+/* Destructor of the capsule in sys.ps1, before the modules are removed. */
+static void on_attributes_removed(PyObject *capsule)
+{
+        PyObject *modules = PyImport_GetModuleDict(), *name, *module;
+        (void)capsule;
+        if (!known.modules)
+                return;
+        for (long at = 0; PyDict_Next(modules, &at, &name, &module);)
+                if (PyDict_GetItem(known.modules, name) != module)
+                        PyDict_SetItem(modules, name, (PyObject *)&_Py_NoneStruct);
+        PyErr_Clear();
+        PyGC_Collect();
+        leave_template();
+}
+
+/* Whether nothing can observe in which order the objects of the code are destroyed. */
+static int set_attribute_hook(void)
+{
+        if (PyList_Size(known.callbacks) > 0 || PyDict_Size(known.builtins) != known.n_builtins ||
+            what_is_left() != LEFT_NOTHING)
+                return 0;
+        PyObject *capsule = PyCapsule_New(&known, 0, on_attributes_removed);
+        const int failed = !capsule || PySys_SetObject("ps1", capsule) < 0;
+        if (capsule)
+                Py_DecRef(capsule); /* on failure, this is its end */
+        return !failed;
+}
+
+/* Destructor of the capsule in the last module, after the second collection. */
 static void on_modules_cleared(PyObject *capsule)
 {
         (void)capsule;
         if (!known.modules)
                 return;
         const enum left left = what_is_left();
-        if (left == LEFT_NOTHING) {
-                for (int i = 0; i < 2; i++) /* output of finalizers */
-                        flush(known.streams[i]);
-                end_process();
-        }
+        if (left == LEFT_NOTHING)
+                leave_template();
         release_template(left == LEFT_SOMETHING);
         if (left == LEFT_SOMETHING)
                 PyGC_Collect();
@@ -246,7 +294,8 @@ static PyObject *on_collection(PyObject *self, PyObject *arguments)
         if (known.modules && phase && phase[2] == 'o' /* "stop" */ && answers_yes(known.is_finalizing)) {
                 if (PyList_Size(known.callbacks) > 0 && PyList_GetItem(known.callbacks, 0) == known.hook)
                         PySequence_DelItem(known.callbacks, 0);
-                if (answers_yes(known.get_debug) || !streams_are_flushed() || add_last_module() < 0)
+                if (answers_yes(known.get_debug) || !streams_are_flushed() ||
+                    (!set_attribute_hook() && add_last_module() < 0))
                         release_template(1);
         }
         PyErr_Clear();
@@ -280,6 +329,8 @@ int shutdown_prepare(PyObject *names)
         known.streams[1] = attribute(sys, "__stderr__");
         known.hook = PyCFunction_NewEx(&method, 0, 0);
         known.del = PyUnicode_InternFromString("__del__");
+        known.builtins = PyEval_GetBuiltins();
+        known.n_builtins = PyDict_Size(known.builtins);
         if (!known.modules || !known.hidden || !known.unfrozen || !known.callbacks || !known.get_objects ||
             !known.get_debug || !known.is_enabled || !known.unfreeze || !known.is_finalizing ||
             is_none(known.streams[0]) || is_none(known.streams[1]) || !known.hook || !known.del)
@@ -299,7 +350,10 @@ int shutdown_prepare(PyObject *names)
         known.layers[2] = PyObject_Type(raw);
         Py_DecRef(raw);
         Py_DecRef(buffer);
-        return 0;
+        known.types_are_second = ((PyObject **)raw)[1] == known.layers[2];
+        /* Restored processes find the attributes that this looks up in the interpreter's cache, and need not
+         * write to it. */
+        return streams_are_flushed() && what_is_left() != LEFT_UNKNOWN ? 0 : -1;
 }
 
 int shutdown_full(void)

@@ -534,6 +534,30 @@ def nothing_of_one_warm_execution_is_in_another():
                 same((r["stdout"], r["stderr"]), ("[] [] -1\n", ""), "where the mark of another was found")
 
 
+# Prints the page faults of two children: one that just ends, and one in which a finalizer could see how all modules are
+# removed.
+FAULTS_AT_THE_END = """import os
+class B:
+    def f(self): return 1
+for code in '', 'class A:\\n    def __del__(self): pass\\na = A()':
+    child = os.fork()
+    if child == 0:
+        exec(code)
+        raise SystemExit(0)
+    print(os.wait4(child, 0)[2].ru_minflt, flush=True)
+"""
+
+
+@test(timeout=60)
+def an_interpreter_leaves_its_template_alone_at_its_end():
+    with daemon_with(POOLS["python3"]) as d:
+        r = Pool(d, "python3").exec(FAULTS_AT_THE_END)
+        same((r["exit_code"], r["stderr"]), (0, ""), "the end")
+        plain, full = map(int, r["stdout"].split())
+        # Each page that is written to is copied. The class itself causes about 50 faults.
+        ensure(plain + 100 < full, f"faults: {plain}; if all modules are removed {full}")
+
+
 @test(timeout=60)
 def warm_code_cannot_reach_the_process_of_its_template():
     """What it finds of other processes, and what it may do to them: nothing."""
