@@ -148,10 +148,10 @@ STAGES = [
     Stage("attacks-several-users", "fast", 900, 110, [[ATTACK[0], "--users", *ATTACK[1:]]], ALONE, skips=ATTACKS),
     Stage("corpus", "fast", 900, 90, suite("test/run.py", "--suite", "corpus", "-j", "2")),
     Stage("layers", "fast", 900, 1, [["tools/check-layers"]], QUIET),
-    Stage("unit", "fast", 900, 516, units("build"), QUIET, skips=HOST),
+    Stage("unit", "fast", 900, 519, units("build"), QUIET, skips=HOST),
     Stage("harness", "fast", 900, 39, [[PYTHON, "test/harness/test_harness.py", "@only"]], QUIET, skips=()),
     Stage("drivers", "fast", 900, 33, [[PYTHON, "test/warm/test_drivers.py", "@only"]], QUIET, skips=("no pandas", "no matplotlib")),
-    Stage("api", "fast", 2400, 805, suite("test/api/run.py", "--user", "root", "-j", "2")),
+    Stage("api", "fast", 2400, 806, suite("test/api/run.py", "--user", "root", "-j", "2")),
     web("web", "fast", 900),
     Stage("egress", "fast", 900, 101, suite("test/egress/run.py", "-j", "2")),
     Stage("images", "fast", 900, 114, suite("test/image/run.py", "-j", "2"), packages=ARCHIVES),
@@ -164,7 +164,7 @@ STAGES = [
     # ---- full: ./dev test --full, with the fast ones at most 40 minutes ----
     Stage("asan-api", "full", 3000, 793, suite("test/api/run.py", "--user", "root", "--slack", "3", "-j", "2", build="build-asan"), BOXES, 1, ("build-asan",),
           environment=ASAN),
-    Stage("api-user", "full", 2400, 665, suite("test/api/run.py", "--user", "user", "-j", "2")),
+    Stage("api-user", "full", 2400, 666, suite("test/api/run.py", "--user", "user", "-j", "2")),
     # What the API suite leaves out unless CELLA_TEST_ALL is set.
     Stage("api-slow", "full", 900, 5, [[PYTHON, "test/api/run.py", "--cella", "build/src/cella", *words] for words in (
         ("--file", "test_runtimes_real"), ("--only", "bootstrap_of_a_real_debian"), ("--only", "an_upload_that_drips_is_ended"),

@@ -11,7 +11,6 @@ struct making {
         struct jail_spec spec;
         struct jail_mount mounts[INIT_MOUNTS_MAX]; /* the image first, if there is one */
         char *sources[INIT_MOUNTS_MAX];
-        int child_control; /* the child's end of the socket; closed once the child exists */
         int program;       /* the init program */
         int own_program;   /* the same if it must be closed, or -1 */
         bool cloned_into_cgroup;
