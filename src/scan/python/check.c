@@ -71,10 +71,12 @@ static void check_import_from(struct program *p, TSNode node)
                         check_say(p, python_module(v->text, v->len)->rule, node);
                 if (!good && (star || !allowed(p, v->text, v->len)))
                         check_say(p, RULE_IMPORT_NOT_ALLOWED, node);
-                /* from shutil import os; from random import _os */
+                /* from shutil import os; from random import _os; from json import codecs */
                 const char *plain = name + (name[0] == '_');
-                if (check_limited(p) && python_is_root(plain, strlen(plain)))
-                        python_check_import(p, node, plain, strlen(plain));
+                const size_t len = strlen(plain);
+                if (check_limited(p) &&
+                    (python_is_root(plain, len) || python_is_borrowed(module, of.len, plain, len)))
+                        python_check_import(p, node, plain, len);
         }
 }
 

@@ -189,6 +189,14 @@ static bool is_beside_list(const struct program *p, const struct value *v)
         return below;
 }
 
+/* json.codecs: not a module in a package, and not an attribute of a class, which has two dots. */
+static bool is_borrowed(const struct value *v)
+{
+        const char *dot = memchr(v->text, '.', v->len);
+        return dot && python_is_borrowed(v->text, (size_t)(dot - v->text), dot + 1,
+                                         v->len - (size_t)(dot + 1 - v->text));
+}
+
 /* By the full name. */
 static bool holds_modules(const char *name, size_t len)
 {
@@ -220,6 +228,10 @@ static void limit_attribute(struct program *p, const struct mention *m)
                 const struct value *v = &values.v[i];
                 if (v->kind == VALUE_NAME && (holds_modules(v->text, v->len) || is_beside_list(p, v))) {
                         python_limit_refuse(p, m->node);
+                        return;
+                }
+                if (v->kind == VALUE_NAME && is_borrowed(v)) {
+                        python_check_import(p, m->node, name + skip, len - skip);
                         return;
                 }
         }

@@ -95,6 +95,10 @@ bool python_is_root(const char *name, size_t len);
 bool python_is_builtin(const char *name, size_t len);
 int python_names_init(void);
 
+/* ---- python/library.c ---- */
+/* Whether an attribute of a module of the standard library is another module of it: codecs of json. */
+bool python_is_borrowed(const char *module, size_t len, const char *name, size_t name_len);
+
 /* ---- python/bind.c: the first pass ---- */
 void python_enter(void *context, TSNode node, unsigned kind, unsigned parent, uint32_t frame,
                   uint32_t *child_frame);
