@@ -24,7 +24,7 @@ extern void PyErr_Restore(PyObject *, PyObject *, PyObject *) WEAK;
 extern int Py_FinalizeEx(void) WEAK;
 extern PyObject *PyCapsule_New(void *, const char *, void (*)(PyObject *)) WEAK;
 extern char _Py_NoneStruct WEAK;
-extern PyObject *PyExc_SystemExit WEAK, *PyExc_KeyboardInterrupt WEAK;
+extern PyObject *PyExc_SystemExit WEAK, *PyExc_KeyboardInterrupt WEAK, *PyExc_ResourceWarning WEAK;
 extern int PyObject_IsTrue(PyObject *) WEAK;
 extern long PyLong_AsLong(PyObject *) WEAK;
 extern PyObject *PyLong_FromLong(long) WEAK;

@@ -24,6 +24,7 @@
 #include "snapshot/shutdown.h"
 
 #define IS_TYPE (1ul << 31) /* Py_TPFLAGS_TYPE_SUBCLASS */
+#define HAS_GC (1ul << 14)  /* Py_TPFLAGS_HAVE_GC: the collector knows the instances of the type */
 #define LAST_MODULE "_cella_last"
 #define N_LAYERS 3 /* a text stream, its buffer, its file */
 #define METH_VARARGS 1
@@ -42,6 +43,10 @@ static struct {
                 unfrozen; /* a list that the collector knows, as long as the code does not call gc.freeze() */
         PyObject *streams[2];       /* the standard output and error that the interpreter created */
         PyObject *layers[N_LAYERS]; /* the types that such a stream consists of */
+        PyObject *memory[2];        /* the types of streams in memory */
+        PyObject *closed[3];        /* types whose destructor closes a descriptor, perhaps with a warning */
+        PyObject *filters;          /* the list of the interpreter's warning filters */
+        PyObject *keyed_reference;  /* the type of the references in a WeakValueDictionary; NULL: none */
         PyObject *callbacks;        /* gc.callbacks */
         PyObject *get_objects, *get_debug, *is_enabled, *unfreeze, *is_finalizing;
         PyObject *hook; /* on_collection() */
@@ -132,14 +137,47 @@ static int has_callback(PyObject *reference)
         return yes;
 }
 
+/* Whether the interpreter would print that a file was not closed: the first filter for this decides.  A
+ * filter is a tuple: action, pattern of the message, category, pattern of the module, line. */
+static int shows_unclosed(void)
+{
+        const long n = PyList_Size(known.filters);
+        for (long i = 0; i < n; i++) {
+                PyObject *filter = PyList_GetItem(known.filters, i);
+                PyObject *category = PyTuple_GetItem(filter, 2), *word = PyTuple_GetItem(filter, 0);
+                const char *action = word ? PyUnicode_AsUTF8AndSize(word, 0) : 0;
+                if (!action || !category)
+                        return 1;
+                if (!PyType_IsSubtype(PyExc_ResourceWarning, category))
+                        continue;
+                if (action[0] != 'i') /* not "ignore" */
+                        return 1;
+                if (is_none(PyTuple_GetItem(filter, 1)) && is_none(PyTuple_GetItem(filter, 3)))
+                        return PyLong_AsLong(PyTuple_GetItem(filter, 4)) != 0;
+        }
+        return 1;
+}
+
+/* The destructor of such an object closes it, which also happens at the end of the process.  A subclass may
+ * do more. */
+static int is_closed_quietly(PyObject *type)
+{
+        if (type == known.memory[0] || type == known.memory[1])
+                return 1;
+        for (int i = 0; i < 3; i++)
+                if (type == known.closed[i])
+                        return !shows_unclosed();
+        return 0;
+}
+
 static int notices_destruction(PyObject *object)
 {
         PyObject *type = type_of(object);
         if (has_finalizer(type))
-                return 1;
-        if (PyType_GetFlags(type) & IS_TYPE) /* its instances may be unknown to the collector */
-                return has_finalizer(object);
-        if (type == (PyObject *)&_PyWeakref_RefType)
+                return !is_closed_quietly(type);
+        if (PyType_GetFlags(type) & IS_TYPE) /* instances that the collector does not know */
+                return !(PyType_GetFlags(object) & HAS_GC) && has_finalizer(object);
+        if (type == (PyObject *)&_PyWeakref_RefType || type == known.keyed_reference)
                 return has_callback(object);
         return type == (PyObject *)&_PyWeakref_ProxyType ||
                type == (PyObject *)&_PyWeakref_CallableProxyType ||
@@ -310,6 +348,21 @@ static PyObject *attribute(PyObject *module, const char *name)
         return PyDict_GetItemString(PyModule_GetDict(module), name);
 }
 
+/* The template holds these types. */
+static void know_types(PyObject *names)
+{
+        PyObject *io = PyImport_AddModule("_io");
+        known.memory[0] = io ? attribute(io, "StringIO") : 0;
+        known.memory[1] = io ? attribute(io, "BytesIO") : 0;
+        known.closed[0] = io ? attribute(io, "FileIO") : 0;
+        known.closed[1] = io ? attribute(io, "BufferedReader") : 0;
+        PyObject *socket = known.modules ? PyDict_GetItemString(known.modules, "socket") : 0;
+        known.closed[2] = socket ? attribute(socket, "socket") : 0;
+        known.filters = PyDict_GetItemString(names, "filters");
+        PyObject *weakref = known.modules ? PyDict_GetItemString(known.modules, "weakref") : 0;
+        known.keyed_reference = weakref ? attribute(weakref, "KeyedRef") : 0;
+}
+
 int shutdown_prepare(PyObject *names)
 {
         static struct method method = {"shutdown", on_collection, METH_VARARGS, 0};
@@ -327,18 +380,20 @@ int shutdown_prepare(PyObject *names)
         known.is_finalizing = attribute(sys, "is_finalizing");
         known.streams[0] = attribute(sys, "__stdout__");
         known.streams[1] = attribute(sys, "__stderr__");
+        know_types(names);
         known.hook = PyCFunction_NewEx(&method, 0, 0);
         known.del = PyUnicode_InternFromString("__del__");
         known.builtins = PyEval_GetBuiltins();
         known.n_builtins = PyDict_Size(known.builtins);
         if (!known.modules || !known.hidden || !known.unfrozen || !known.callbacks || !known.get_objects ||
             !known.get_debug || !known.is_enabled || !known.unfreeze || !known.is_finalizing ||
-            is_none(known.streams[0]) || is_none(known.streams[1]) || !known.hook || !known.del)
+            !known.filters || is_none(known.streams[0]) || is_none(known.streams[1]) || !known.hook ||
+            !known.del)
                 return -1;
-        PyObject *const references[] = {known.modules,    known.hidden,      known.unfrozen,
-                                        known.callbacks,  known.get_objects, known.get_debug,
-                                        known.is_enabled, known.unfreeze,    known.is_finalizing,
-                                        known.streams[0], known.streams[1]};
+        PyObject *const references[] = {known.filters,       known.modules,    known.hidden,
+                                        known.unfrozen,      known.callbacks,  known.get_objects,
+                                        known.get_debug,     known.is_enabled, known.unfreeze,
+                                        known.is_finalizing, known.streams[0], known.streams[1]};
         for (unsigned i = 0; i < sizeof references / sizeof *references; i++)
                 Py_IncRef(references[i]);
         PyObject *buffer = PyObject_GetAttrString(known.streams[0], "buffer");

@@ -371,6 +371,23 @@ def the_usage_of_a_pooled_execution_is_that_of_the_code(d):
         ensure(95 < used < 200 * support.slack, f"of 100 ms it used {used} ms: {code}")
 
 
+@test
+def what_cannot_be_noticed_at_the_end_does_not_prolong_it(d):
+    """If an object in the template would notice its destruction, all of the template is destroyed, which copies its pages."""
+    configure(d, PYTHON)
+    kept = "import io, json, socket, weakref\nclass A:\n    def __del__(self): pass\njson.kept = "
+
+    def peak(value):
+        return pooled(d, "python3", kept + value)["usage"]["memory_peak_bytes"]
+
+    destroyed = peak("A()")
+    if destroyed is None:
+        raise support.Skip("no memory peak here")
+    for value in ("A", "io.StringIO()", "io.BytesIO()", "open(__file__, 'rb')", "socket.socket()", "(A, weakref.WeakValueDictionary(a=A))"):
+        used = peak(value)
+        ensure(used < destroyed / 2, f"{value}: {used} bytes, destroyed: {destroyed}")
+
+
 UNBOUND = """
 import ctypes, struct, sys
 image = open(sys.executable, "rb").read()
