@@ -173,6 +173,8 @@ def find_and_record(name, find):
     if name in aside:
         put_back(name)
         return modules[name]
+    if name in modules:  # importlib.import_module() calls this for modules that are imported, too
+        return _find_and_load(name, find)
     package, _, tail = name.rpartition(".")
     if package and package not in modules:
         find_and_record(package, find)  # as importlib does
@@ -350,18 +352,22 @@ def names_in(directory):
     return names
 
 
-def is_first(place, names):
-    """Whether no entry of sys.path before this place has one of these modules."""
+def are_first(needed):
+    """Whether no entry of sys.path before its place has one of the modules of a place; needed: see `places`."""
     path = sys_names.get("path")
     if type(path) is not list:
         return False
+    needed = dict(needed)
     for entry in path:
-        if entry == place:
+        if type(entry) is not str:
+            return not needed
+        needed.pop(entry, None)
+        if not needed:
             return True
-        found = names_in(entry) if type(entry) is str else None
-        if found is None or not names.isdisjoint(found):
+        found = names_in(entry)
+        if found is None or not all([names.isdisjoint(found) for names in needed.values()]):
             return False
-    return place is None  # modules that were not found
+    return not needed or list(needed) == [None]  # modules that were not found
 
 
 def can_be_revealed(name):
@@ -379,7 +385,7 @@ def can_be_revealed(name):
                 return False
         elif modules.get(needed) is not template.get(needed):
             return False
-    return all([is_first(place, names) for place, names in places[name].items()])
+    return are_first(places[name])
 
 
 def unfold(name):

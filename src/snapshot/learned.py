@@ -13,6 +13,11 @@ variables = {}  # the environment of the template
 read = {}  # first part of the name of a module -> names of the variables that it has read; None: all
 
 
+# Parts of packages that most code imports, and that the package does not import by itself. The daemon knows only the
+# first parts of names.
+PARTS = {"PIL": ["Image"], "lxml": ["etree"], "matplotlib": ["pyplot"], "scipy": ["stats"]}
+
+
 class Refused(BaseException):
     pass
 
@@ -60,6 +65,8 @@ def import_quietly(name):
     os.dup2(memory, 2)
     try:
         import_and_record(name)
+        for part in PARTS.get(name, ()):
+            import_part("%s.%s" % (name, part))
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
@@ -69,6 +76,17 @@ def import_quietly(name):
             os.close(saved[fd - 1])
         os.close(memory)
     return written > 0
+
+
+def import_part(name):
+    global steps
+    own, steps = steps, []  # it is not imported with its package
+    try:
+        import_and_record(name)
+    except Exception:
+        pass
+    finally:
+        steps = own
 
 
 def import_learned(name):

@@ -21,6 +21,10 @@ PACKAGES = {
     "talks.py": "print('I was imported')\n",
     "sets.py": "import os\nos.environ.setdefault('MADE', '1')\nchoice = os.environ.get('CHOICE', 'none')\n",
     "moves.py": "import sys\nsys.path.append('/moved')\n",
+    "twice.py": "import importlib, slow\nimportlib.import_module('slow')\n",
+    "PIL/__init__.py": "",
+    "PIL/Image.py": "import os\nfrom . import _own\ntoken = os.urandom(8).hex()\n",
+    "PIL/_own.py": "",
     "leaves.py": "raise SystemExit(0)\n",
     "finds.py": "import sys\nclass Finder:\n    find_spec = lambda *a: None\nsys.meta_path.append(Finder())\n",
     "large.py": "room = bytearray(b'x') * (64 << 20)\n",
@@ -185,6 +189,23 @@ def a_module_with_a_finder_does_not_prevent_others(d):
     teach(d, "slow", "finds")
     runs = [d.exec("python3", "import sys\nn = len(sys.meta_path)\nimport finds, slow\nprint(len(sys.meta_path) - n, slow.token)")["stdout"] for _ in range(2)]
     ensure(runs[0].startswith("1 ") and runs[0] == runs[1], "two executions have the same object", f"{runs}")
+
+
+@test(timeout=180)
+def a_part_of_a_package_that_most_code_imports_is_learned_with_it(d):
+    teach(d, "PIL")
+    r = d.exec("python3", "import PIL, sys\nprint([m for m in sys.modules if m[:3] == 'PIL'], hasattr(PIL, 'Image'))")
+    same(r["stdout"], "['PIL'] False\n", "the package alone", json.dumps(r))
+    code = "import sys\nfrom PIL import Image\nprint([m for m in sys.modules if m[:3] == 'PIL'], Image.token)"
+    runs = [d.exec("python3", code)["stdout"] for _ in range(2)]
+    ensure(runs[0].startswith("['PIL', 'PIL._own', 'PIL.Image'] ") and runs[0] == runs[1], "two executions have the same object", f"{runs}")
+
+
+@test(timeout=180)
+def a_module_that_is_imported_again_by_name_is_complete(d):
+    teach(d, "twice")
+    r = d.exec("python3", "import sys, twice, slow\nprint('slow.part' in sys.modules, slow.part.value, slow.where)")
+    same(r["stdout"], "True 7 image\n", "the code", json.dumps(r))
 
 
 @test(timeout=180)
