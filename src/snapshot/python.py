@@ -73,14 +73,71 @@ USUAL = {
 }
 
 
+# Code as it is common, for the trial only: the pages that it touches are copied in advance in the interpreter that will
+# be used next. Each part is left out if its module is missing.
+COMMON = {
+    "os": "for n in os.listdir('.'):\n    os.path.join(n, 'x'), os.path.exists(n), os.path.splitext(n)\nos.environ.get('HOME')\n"
+        "with open(__file__, encoding='utf-8') as f:\n    text = f.read().splitlines()\n    '\\n'.join(text)\n"
+        "with open(os.devnull, 'w') as f:\n    f.write('x'), print('y', file=f)\nwith open(__file__, 'rb') as f:\n    f.read()\n",
+    "collections": "c = collections.Counter('aab')\nc.most_common(1)\nd = collections.defaultdict(list)\nd['a'].append(1)\n"
+        "P = collections.namedtuple('P', 'x y')\nP(1, 2), collections.deque([1], maxlen=3), collections.OrderedDict(a=1)\n",
+    "dataclasses": "from dataclasses import dataclass, field, asdict\nfrom typing import Optional, List\n@dataclass(order=True)\n"
+        "class D:\n    a: int\n    b: Optional[List[str]] = field(default_factory=list)\nasdict(D(1)), D(1) < D(2), repr(D(1))\n",
+    "datetime": "n = datetime.datetime.now()\n(n - datetime.timedelta(days=1)).strftime('%Y-%m-%d %H:%M'), n.isoformat(), str(n.date())\n"
+        "datetime.datetime.strptime('2024-01-02', '%Y-%m-%d')\n",
+    "functools": "@functools.lru_cache(maxsize=None)\ndef g(n):\n    return n if n < 2 else g(n - 1) + g(n - 2)\ng(5)\n"
+        "functools.reduce(lambda a, b: a + b, [1, 2]), functools.partial(g, 1)()\n@functools.wraps(g)\ndef h():\n    pass\n",
+    "itertools": "list(itertools.chain([1], [2])), list(itertools.islice(itertools.count(), 2)), list(itertools.permutations('ab'))\n",
+    "contextlib": "@contextlib.contextmanager\ndef m():\n    yield 1\nwith m(), contextlib.suppress(ValueError):\n    raise ValueError('x')\n",
+    "csv": "import io\nb = io.StringIO()\nw = csv.DictWriter(b, ['a'])\nw.writeheader()\nw.writerow({'a': 1})\n"
+        "b.seek(0)\nlist(csv.DictReader(b))\n",
+    "random": "random.seed(1)\nrandom.random(), random.choice([1]), random.randint(1, 3), random.shuffle([1, 2])\n",
+    "math": "math.sqrt(2), math.pi, math.floor(1.5), round(2.567, 2)\n",
+    "time": "time.time(), time.perf_counter(), time.sleep(0)\n",
+    "numpy": "a = numpy.arange(6.0).reshape(2, 3)\na[a > 1].sum(), numpy.linalg.inv(numpy.eye(2)), numpy.sort(a, axis=0)\n"
+        "a.std(axis=1), numpy.percentile(a, 50), numpy.random.default_rng(1).normal(size=3), numpy.where(a > 1, a, 0)\n",
+    "pandas": "import io\nd = pandas.DataFrame({'a': [1, 2], 'b': ['x', 'y']})\nd['c'] = d['a'] * 2\nd['a'].corr(d['c'])\n"
+        "d.groupby('b')['a'].agg(['count', 'mean']).round(2), d.sort_values('a').to_string(index=False)\n"
+        "pandas.read_csv(io.StringIO(d.to_csv(index=False))).merge(d, on='b').head().to_dict('records')\n"
+        "d.pivot_table(index='b', values='a', aggfunc='sum'), d['a'].apply(abs), d.loc[d['b'].isin(['x'])].fillna(0).reset_index()\n"
+        "s = pandas.Series([1.0, 2], index=pandas.date_range('2024-01-01', periods=2))\ns.resample('D').mean(), str(s)\n",
+    "matplotlib": "import io\nmatplotlib.use('Agg')\nfrom matplotlib import pyplot\nf, x = pyplot.subplots()\nx.plot([1, 2], label='a')\n"
+        "x.bar(['a', 'b'], [1, 2])\nx.set_title('t')\nx.legend()\nf.savefig(io.BytesIO(), format='png')\npyplot.close(f)\n",
+    "": "class B:\n    count = 0\n    def __init__(self, x, *, y=None):\n        self.x, self._y = x, y\n    @property\n"
+        "    def y(self):\n        return self._y\n    @classmethod\n    def make(cls):\n        return cls(1)\n    @staticmethod\n"
+        "    def s():\n        yield from (1, 2)\n    def __repr__(self):\n        return f'{type(self).__name__}({self.x:>5}, {self._y!r})'\n"
+        "    def __eq__(self, other):\n        return isinstance(other, B) and self.x == other.x\n    __hash__ = None\n"
+        "class C(B):\n    def __init__(self):\n        super().__init__(1)\nclass Bad(ValueError):\n    pass\n"
+        "def f(a: int, *b, c=1, **d) -> str:\n    'text'\n    global G\n    G = {k: v for k, v in sorted(d.items())}\n"
+        "    while a > 0:\n        a -= 1\n        if a % 2 and not c:\n            continue\n        elif a == 3:\n            break\n"
+        "    else:\n        c += 1\n    return 'a' if a else 'b'\ntry:\n    f(5, x=1), C(), str([B.make(), *B.s()]), B(1) == C(), {1} | {2}\n"
+        "    assert f(1), 'x'\n    raise Bad('x') from None\nexcept (Bad, KeyError) as e:\n    str(e), e.args\nfinally:\n    pass\n"
+        "a, *b = 'x y z'.split()\nx = {'k': [1, 2.5, None, True]}\nx['k'][1:], x.get('z', 0), x.items(), ' '.join(b).title().replace('Y', 'u')\n"
+        "'%-5s|%03d|%.2f' % ('a', 1, 2.0), '{:,}'.format(1234567), 'é'.encode(), sum(i * i for i in range(9) if i), any(b), all(b)\n"
+        "lambda v: v[0], list(map(str, filter(None, [1]))), min(3, 1), abs(-1), divmod(7, 2), (1).bit_length(), 'a,b'.partition(',')\n",
+}
+
+
 def usual():
-    return "".join(code for name, code in USUAL.items() if not name or name in sys.modules or name in hidden)
+    return "".join(code for name, code in USUAL.items() if is_there(name))
+
+
+def common():
+    """Code that succeeds also if one of its parts fails."""
+    parts = ["import %s\n%s" % (name, code) if name else code for name, code in COMMON.items() if is_there(name)]
+    return "".join("try:\n    %s\nexcept Exception:\n    pass\n" % part.strip().replace("\n", "\n    ") for part in parts)
+
+
+def is_there(name):
+    return not name or name in sys.modules or name in hidden
 
 
 def warm_up():
     patterns = sys.modules["re"]._cache if "re" in sys.modules else {}
     known = set(patterns)
-    exec(compile(usual(), SCRIPT, "exec"), {"__name__": "warm"})
+    code = compile(usual(), SCRIPT, "exec")
+    for _ in range(10):  # Python 3.11 and later adapt code to its use after some executions
+        exec(code, {"__name__": "warm"})
     for key in set(patterns) - known:
         del patterns[key]
     sys.stdout.write("")
@@ -206,7 +263,7 @@ def trial(restore_fd, template_fd):
     # Tests whether a process can be restored here, and records the pages that it touches when it runs code. Returns '!'
     # and the reason, or the version and the imported modules.
     loaded = sorted({name.partition(".")[0] for name in sys.modules})
-    for mode, code in ((4, ""), (3, usual())):
+    for mode, code in ((4, ""), (3, usual() + common())):
         why = try_one(restore_fd, template_fd, mode, (code + "print(1 + 1, 'ok')\n").encode())
         if why:
             return "!" + why

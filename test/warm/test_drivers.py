@@ -1092,6 +1092,29 @@ def measure():
               f"round trip p50 {trips[500]:4.0f} us, p99 {trips[990]:4.0f} us")  # fmt: skip
 
 
+TRIAL = """
+import ast, os, sys
+tree = ast.parse(open(sys.argv[1]).read())
+values = {t.id: ast.literal_eval(n.value) for n in tree.body if isinstance(n, ast.Assign) for t in n.targets if t.id in ("USUAL", "COMMON")}
+for name, code in [*values["USUAL"].items(), *values["COMMON"].items()]:
+    try:
+        exec(compile((f"import {name}\\n" if name else "") + code, __file__, "exec"), {"__name__": "__main__", "__file__": sys.argv[1]})
+    except ModuleNotFoundError as e:
+        print("missing:", e.name)
+print(len(values), "done")
+"""
+
+
+@test
+def the_code_of_the_trial_runs(_=None):
+    """The trial of a template hides errors of its parts (python.py)."""
+    with open(os.path.join(directory, "trial.py"), "w") as f:
+        f.write(TRIAL)
+    r = subprocess.run([PROGRAMS["python"][0], f.name, SOURCE / "python.py"], capture_output=True, text=True, cwd=directory, timeout=200)
+    lines = [line for line in r.stdout.splitlines() if not line.startswith(("missing: numpy", "missing: pandas", "missing: matplotlib"))]
+    assert (r.returncode, lines) == (0, ["2 done"]), r
+
+
 def main():
     global directory
     # In the background of a shell they are ignored, and what is ignored from the start a shell cannot trap.

@@ -193,7 +193,7 @@ static struct waiting *next_in_front(const struct core *core)
 {
         list_each (at, &core->pools, other) {
                 const struct pool *pool = list_entry(at, struct pool, link);
-                unsigned n = pool->size < 32 ? 1 : pool->size / 16 < FRONT_MAX ? pool->size / 16 : FRONT_MAX;
+                unsigned n = pool->size < 64 ? 1 : pool->size / 32 < FRONT_MAX ? pool->size / 32 : FRONT_MAX;
                 for (struct list *l = pool->ready.next; n > 0 && l != &pool->ready; l = l->next, n--) {
                         struct waiting *w = list_entry(l, struct waiting, link);
                         if (!w->soon && w->how.kind == WAITING_TEMPLATE)
