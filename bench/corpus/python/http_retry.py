@@ -1,6 +1,5 @@
+import http.client
 import time
-import urllib.error
-import urllib.request
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
 
@@ -24,25 +23,40 @@ class Flaky(BaseHTTPRequestHandler):
         pass
 
 
-def fetch(url, retries=4, delay=0.001):
+def get(port, path):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+    try:
+        connection.request("GET", path)
+        response = connection.getresponse()
+        return response.status, response.reason, response.read().decode()
+    finally:
+        connection.close()
+
+
+def fetch(port, path, retries=4, delay=0.001):
     for attempt in range(1, retries + 1):
-        try:
-            with urllib.request.urlopen(url, timeout=120) as response:
-                return response.read().decode()
-        except urllib.error.HTTPError as e:
-            print(f"attempt {attempt}: HTTP {e.code} {e.reason}")
-            if e.code < 500:
-                raise
-            time.sleep(delay * 2**attempt)
+        status, reason, body = get(port, path)
+        if status == 200:
+            return body
+        print(f"attempt {attempt}: HTTP {status} {reason}")
+        if status < 500:
+            raise LookupError(f"{path}: {reason}")
+        time.sleep(delay * 2**attempt)
     raise RuntimeError(f"gave up after {retries} attempts")
 
 
-server = HTTPServer(("127.0.0.1", 0), Flaky)
-Thread(target=server.serve_forever, daemon=True).start()
-base = f"http://127.0.0.1:{server.server_address[1]}"
-print("result:", fetch(base + "/data"))
-try:
-    fetch(base + "/missing")
-except urllib.error.HTTPError as e:
-    print("error:", e)
-server.shutdown()
+def serve(server, requests):
+    for _ in range(requests):  # not serve_forever(): how long its shutdown() waits depends on a race
+        server.handle_request()
+
+
+with HTTPServer(("127.0.0.1", 0), Flaky) as server:
+    thread = Thread(target=serve, args=(server, 4))
+    thread.start()
+    port = server.server_address[1]
+    print("result:", fetch(port, "/data"))
+    try:
+        fetch(port, "/missing")
+    except LookupError as e:
+        print("error:", e)
+    thread.join()
