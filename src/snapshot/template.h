@@ -14,9 +14,9 @@
 #define TEMPLATE_MAGIC 0x346574616c706d74u /* "tmplate4" */
 #define TEMPLATE_PAGE 4096u
 #define TEMPLATE_PIECES_MAX 8192u
-#define TEMPLATE_HOT_MAX 4096u
+#define TEMPLATE_HOT_MAX 12288u
 #define TEMPLATE_FIRST_MAX 1024u
-#define TEMPLATE_HEAD_MAX 0x60000u /* of all parts before the pages */
+#define TEMPLATE_HEAD_MAX 0x80000u /* of all parts before the pages */
 #define TEMPLATE_SPECIALS_MAX 6u
 #define TEMPLATE_SIGNALS 64
 #define TEMPLATE_ACTION_SIZE 32 /* maximum size of the kernel's struct sigaction */
