@@ -93,7 +93,8 @@ int attach_continue(void)
         return r < 0 ? r : 0;
 }
 
-/* Closing our descriptors closes our end of the socket; the thread sends the rest and ends the process. */
+/* Closing our descriptors closes our end of the socket; the thread sends the rest and ends the process when
+ * the other side has closed the stream. */
 _Noreturn void attach_leave(int code)
 {
         if (has_thread)

@@ -245,6 +245,14 @@ static bool end_is_sent(const struct relay *r)
         return r->local_closed && !r->control.end_due && !r->control.reads && r->out_len == 0;
 }
 
+/* The container ends when the inside ends.  Podman then discards the output that it has not forwarded yet if
+ * a frame for the container arrives at that time (the grant for the last output, for example).  So the
+ * inside waits until the outside has received everything and closes the stream. */
+static bool may_end(const struct relay *r)
+{
+        return !r->inside && end_is_sent(r);
+}
+
 int relay_run(struct relay *r, uint32_t messages)
 {
         int e = 0;
@@ -252,7 +260,7 @@ int relay_run(struct relay *r, uint32_t messages)
         while (e == 0) {
                 if (messages > 0 && r->n_messages >= messages)
                         return 1;
-                if (end_is_sent(r))
+                if (may_end(r))
                         return 0;
                 if (r->control.ended && r->control.len == 0 && !r->received.full && r->n_held == 0)
                         e = -EPIPE;

@@ -129,7 +129,7 @@ void relay_init(struct relay *relay, char *buffers);
 /* Closes the descriptors of all streams. */
 void relay_done(struct relay *relay);
 
-/* Forwards data until the far side is gone, or until the socket is closed and everything is delivered:
+/* Forwards data until the far side is gone or, outside, until the socket is closed and everything is sent:
  * returns 0 or -errno.  If messages is not 0, returns 1 after this number of messages was sent to the
  * socket. */
 int relay_run(struct relay *relay, uint32_t messages);

@@ -368,6 +368,37 @@ TEST(output_before_the_end_of_init_arrives)
         end_free(&p.inside);
 }
 
+/* The test is the outside.  If the container ended now, an engine could discard what it has not forwarded. */
+TEST(the_inside_stays_until_the_outside_closes_the_stream)
+{
+        int stream[2];
+        struct end e = {0};
+        struct relay_frame frame = {0};
+        struct relay_record record;
+        const struct relay_frame grant = {RELAY_GRANT, 0, 0};
+        signal(SIGPIPE, SIG_IGN);
+        CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, stream), 0);
+        end_make(&e, true, stream[1]);
+        CHECK_INT(message_send(e.socket, INIT_DONE, 7, NULL, 0, NULL, 0, NULL, 0), 0);
+        close(e.socket);
+        e.socket = -1;
+        pthread_create(&e.thread, NULL, run, &e);
+        CHECK_INT(recv(stream[0], &frame, sizeof frame, MSG_WAITALL), sizeof frame);
+        CHECK_INT(frame.kind, RELAY_HELLO);
+        CHECK_INT(recv(stream[0], &frame, sizeof frame, MSG_WAITALL), sizeof frame);
+        CHECK_INT(frame.kind, RELAY_DATA);
+        CHECK_INT(recv(stream[0], &record, sizeof record, MSG_WAITALL), sizeof record);
+        CHECK_INT(record.type, INIT_DONE);
+        CHECK_INT(recv(stream[0], &frame, sizeof frame, MSG_WAITALL), sizeof frame);
+        CHECK_INT(frame.kind, RELAY_END);
+        CHECK(!readable(stream[0], 200));
+        CHECK_INT(write(stream[0], &grant, sizeof grant), sizeof grant);
+        CHECK(!readable(stream[0], 50));
+        close(stream[0]);
+        end_free(&e);
+        CHECK_INT(e.result, 0);
+}
+
 TEST(many_commands_at_once_leave_no_descriptors)
 {
         enum { N = 60 };
