@@ -27,6 +27,15 @@ struct waiter {
         void *context;
 };
 
+/* A volume that must be removed. */
+struct drop {
+        struct list link;
+        struct docker *docker;
+        bool sent;
+        char name[KEEPER_NAME_MAX];
+        void (*done)(struct core *core, const char *name);
+};
+
 struct docker {
         struct core *core;
         const struct docker_events *events;
@@ -36,11 +45,35 @@ struct docker {
         struct cella_err problem;
         bool looked;
         int64_t looked_us, used_us;
-        struct list waiters;
+        struct list waiters, drops;
 };
 
 static void core_docker_start(struct docker *d);
 static void open_engine(struct docker *d);
+
+/* ---- volumes ---- */
+
+static void on_dropped(void *context, const union keeper_packet *packet, int fd)
+{
+        struct drop *drop = context;
+        if (fd >= 0)
+                close(fd);
+        list_remove(&drop->link);
+        if (packet->type == KEEPER_DONE)
+                drop->done(drop->docker->core, drop->name);
+        free(drop);
+}
+
+static void send_drops(struct docker *d)
+{
+        list_each (at, &d->drops, other) {
+                struct drop *drop = list_entry(at, struct drop, link);
+                struct keeper_drop packet = {.type = KEEPER_DROP};
+                memcpy(packet.name, drop->name, sizeof packet.name);
+                if (!drop->sent)
+                        drop->sent = keeper_link_send(d->link, &packet, sizeof packet, on_dropped, drop) == 0;
+        }
+}
 
 /* ---- waiting requests ---- */
 
@@ -78,6 +111,8 @@ static void report_waiters(struct docker *d)
                 }
                 free(w);
         }
+        if (problem.kind == CELLA_OK)
+                send_drops(d);
 }
 
 static int core_docker_wait_for(struct docker *d, const struct waiter *who)
@@ -178,6 +213,8 @@ static void core_docker_on_lost(void *userdata, const char *why)
         (void)why;
         d->link = keeper_link_free(d->link);
         d->state = NONE;
+        list_each (at, &d->drops, other)
+                list_entry(at, struct drop, link)->sent = false;
         err_say(&err, CELLA_ENGINE_UNAVAILABLE, -EPIPE, "cella-docker, which ran the sandbox, has ended");
         err_hint(&err, "try again: it is restarted, and removes the old containers");
         d->events->on_lost(d->core, &err);
@@ -230,7 +267,7 @@ void docker_tick(struct docker *d)
         if (d->state != OPEN || now - d->used_us < UNUSED_US)
                 return;
         d->used_us = now; /* check again only after this interval */
-        if (d->events->is_used(d->core) || !list_empty(&d->waiters))
+        if (d->events->is_used(d->core) || !list_empty(&d->waiters) || keeper_link_pending(d->link) > 0)
                 return;
         d->link = keeper_link_free(d->link);
         d->state = NONE;
@@ -245,6 +282,7 @@ int docker_new(struct core *core, const struct docker_events *events, struct doc
         d->core = core;
         d->events = events;
         list_init(&d->waiters);
+        list_init(&d->drops);
         *ret = d;
         return 0;
 }
@@ -256,6 +294,10 @@ struct docker *docker_free(struct docker *d)
         list_each (at, &d->waiters, other) {
                 list_remove(at);
                 free(list_entry(at, struct waiter, link));
+        }
+        list_each (at, &d->drops, other) {
+                list_remove(at);
+                free(list_entry(at, struct drop, link));
         }
         keeper_link_free(d->link);
         free(d);
@@ -289,6 +331,23 @@ int docker_make(struct docker *d, const struct keeper_make_mounts *make, keeper_
         if (d->state == OPEN && d->looked && d->problem.kind == CELLA_OK)
                 return keeper_link_make(d->link, &w.make.make, answer, context);
         return core_docker_wait_for(d, &w);
+}
+
+int docker_drop(struct docker *d, const char *name, void (*done)(struct core *core, const char *name))
+{
+        const struct waiter open = {0};
+        struct drop *drop = calloc(1, sizeof *drop);
+        if (!drop)
+                return -ENOMEM;
+        drop->docker = d;
+        drop->done = done;
+        memcpy(drop->name, name, strnlen(name, sizeof drop->name - 1));
+        list_add(&d->drops, &drop->link);
+        d->used_us = clock_us();
+        if (d->state != OPEN || !d->looked || d->problem.kind != CELLA_OK)
+                return core_docker_wait_for(d, &open);
+        send_drops(d);
+        return 0;
 }
 
 int docker_look(struct docker *d, void (*on_report)(void *context), void *context)

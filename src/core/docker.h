@@ -28,6 +28,10 @@ int docker_make(struct docker *docker, const struct keeper_make_mounts *make, ke
  * because it is also traffic of the host. */
 bool docker_may_pull(const struct settings *settings, const struct caller *caller, const char *image);
 
+/* Removes the volume of this workspace, as soon as an engine is available; then calls done().  If the engine
+ * cannot remove it, done() is not called: the next daemon tries again. */
+int docker_drop(struct docker *docker, const char *name, void (*done)(struct core *core, const char *name));
+
 /* Returns the socket to the process; NULL: it does not run. */
 struct keeper_link *docker_link(const struct docker *docker);
 

@@ -8,8 +8,8 @@
 #define CONTAINER_PLACE "/.cella" /* directory of init and its socket inside */
 
 struct container_mount {
-        const char *source, *target;
-        bool writable;
+        const char *source, *target; /* source: a path of the host, or the name of a volume */
+        bool writable, volume;
 };
 
 struct container_spec {
@@ -23,6 +23,7 @@ struct container_spec {
         const char *resolver;     /* on the host: mounted at /etc/resolv.conf. NULL: no network */
         const struct container_mount *mounts;
         size_t n_mounts;
+        bool gives; /* only runs volume_give()'s command */
 };
 
 /* Returns the body of POST /containers/create, which the caller frees; NULL: no memory. */

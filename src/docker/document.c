@@ -35,6 +35,8 @@ uint64_t container_processes_least(enum docker_transport transport)
 
 static json_t *command_of(const struct container_spec *spec)
 {
+        if (spec->gives)
+                return json_pack("[s]", "--give");
         if (spec->transport == DOCKER_SOCKET)
                 return json_pack("[s,s]", "--join", CONTAINER_PLACE "/s");
         return spec->transport == DOCKER_ATTACH ? json_pack("[s]", "--attach")
@@ -137,6 +139,18 @@ static json_t *bind_mount(const char *source, const char *target, bool writable)
                          "ReadOnly", !writable, "BindOptions", "Propagation", "rprivate");
 }
 
+/* Without what the image has at that path, as in other sandboxes. */
+static json_t *volume_mount(const struct container_mount *mount)
+{
+        return json_pack("{s:s,s:s,s:s,s:b,s:{s:b}}", "Type", "volume", "Source", mount->source, "Target",
+                         mount->target, "ReadOnly", !mount->writable, "VolumeOptions", "NoCopy", 1);
+}
+
+static json_t *mount_of(const struct container_mount *m)
+{
+        return m->volume ? volume_mount(m) : bind_mount(m->source, m->target, m->writable);
+}
+
 static json_t *volume(const char *path)
 {
         return json_pack("{s:s,s:s,s:{s:I,s:i}}", "Type", "tmpfs", "Target", path, "TmpfsOptions",
@@ -159,8 +173,7 @@ static json_t *mounts_of(const struct container_spec *spec)
         if (spec->resolver && !is_mounted(spec, RESOLVER))
                 r |= json_array_append_new(list, bind_mount(spec->resolver, RESOLVER, false));
         for (size_t i = 0; i < spec->n_mounts; i++)
-                r |= json_array_append_new(list, bind_mount(spec->mounts[i].source, spec->mounts[i].target,
-                                                            spec->mounts[i].writable));
+                r |= json_array_append_new(list, mount_of(&spec->mounts[i]));
         for (size_t i = 0; i < spec->image->n_volumes; i++)
                 if (!docker_document_is_ours(spec, spec->image->volumes[i]))
                         r |= json_array_append_new(list, volume(spec->image->volumes[i]));
@@ -224,7 +237,7 @@ char *container_document(const struct container_spec *spec)
                 return NULL;
         if (spec->user[0] && json_object_set_new(top, "User", json_string(spec->user)) < 0)
                 return NULL;
-        if (spec->transport != DOCKER_SOCKET)
+        if (spec->transport != DOCKER_SOCKET && !spec->gives)
                 put_attach(top);
         if (spec->image
                     ->checks_health) /* only then: Podman without systemd is slow to disable health checks */

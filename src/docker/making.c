@@ -18,6 +18,7 @@
 #include "docker/network.h"
 #include "docker/process.h"
 #include "docker/remains.h"
+#include "docker/volume.h"
 #include "jail/walls.h"
 #include "jail/workspace.h"
 #include "sys/file.h"
@@ -94,8 +95,9 @@ struct work {
         struct reply_image image;
         struct container_mount mounts[DOCKER_MOUNTS_MAX + 1];
         size_t n_mounts;
+        char volume[VOLUME_NAME_MAX];
         char workspace[KEEPER_PATH_MAX + KEEPER_NAME_MAX], sources[KEEPER_MOUNTS_MAX][KEEPER_PATH_MAX];
-        bool host_workspace;
+        bool new_volume, disk_unlimited;
         char directory[1024], resolver[1024], user[32];
         char container[REPLY_ID_MAX];
         bool has_place;
@@ -132,11 +134,8 @@ static int check_possible(const struct work *w, struct cella_err *err)
                 if (r < 0)
                         return r;
         }
-        if (m->workspace == KEEPER_PERSISTENT || (m->workspace != KEEPER_SCRATCH && !w->making->by_server)) {
-                err_say(err, CELLA_ENGINE_UNAVAILABLE, -ENOTSUP,
-                        "a sandbox of the engine docker has no persistent workspace");
-                return err_hint(err, "use the engine native for workspaces that stay");
-        }
+        if (m->workspace != KEEPER_SCRATCH && !w->making->by_server)
+                return err_say(err, CELLA_INTERNAL, -ENOTSUP, "only the server names a workspace");
         return limits_check(&m->limits, err);
 }
 
@@ -155,11 +154,24 @@ static void take_owner(struct work *w, const char *path)
 
 static void add_mount(struct work *w, const char *source, const char *target, bool writable)
 {
-        w->mounts[w->n_mounts++] = (struct container_mount){source, target, writable};
+        w->mounts[w->n_mounts++] = (struct container_mount){source, target, writable, false};
         if (strcmp(target, "/workspace") != 0)
                 return;
-        w->host_workspace = true;
+        w->disk_unlimited = true;
         take_owner(w, source);
+}
+
+static int add_volume(struct work *w, struct cella_err *err)
+{
+        const char *name = w->making->make.name;
+        int r = volume_find(w->engine.socket, name, process.place.home, err);
+        if (r < 0)
+                return r;
+        w->new_volume = r == 1;
+        w->disk_unlimited = true;
+        volume_name(name, w->volume);
+        w->mounts[w->n_mounts++] = (struct container_mount){w->volume, "/workspace", true, true};
+        return 0;
 }
 
 /* The server may name only what the keeper would mount for it, too.  The engine gets the path and looks it up
@@ -172,7 +184,9 @@ static int check_mounts(struct work *w, struct cella_err *err)
                                                 .pin = process.setup.pin,
                                                 .only = process.setup.only};
         AUTO(sys_close) int workspace = -1;
-        int r = workspace_open(&policy, &making->make, &workspace, w->workspace, err);
+        int r = making->make.workspace == KEEPER_PERSISTENT
+                        ? add_volume(w, err)
+                        : workspace_open(&policy, &making->make, &workspace, w->workspace, err);
         if (r < 0)
                 return r;
         if (workspace >= 0)
@@ -223,6 +237,8 @@ static int make_container(struct work *w, struct cella_err *err)
         if ((r = place_make(&process.place, m->id, err)) < 0)
                 return r;
         w->has_place = true;
+        if (w->new_volume && w->image.image.uid != 0 && (r = volume_give(&spec, err)) < 0)
+                return r;
         if (spec.transport != DOCKER_ATTACH &&
             (r = w->listener = place_listen(&process.place, m->id, err)) < 0)
                 return r;
@@ -370,7 +386,7 @@ static int check_limits(struct work *w, struct cella_err *err)
         w->missing = usage_missing(&w->sandbox->usage, &m->limits, processes);
         if (w->other_kernel)
                 w->missing |= CELLA_LIMIT_PROCESSES;
-        if (w->host_workspace)
+        if (w->disk_unlimited)
                 w->missing |= CELLA_LIMIT_DISK;
         uint32_t lacking = w->missing & m->required;
         if (lacking == 0)
@@ -495,6 +511,8 @@ void making_work(void *argument)
                         remains_add(w->engine.socket, w->container);
                 if (w->has_place)
                         place_remove(&process.place, making->make.id);
+                if (w->new_volume)
+                        volume_remove(w->engine.socket, making->make.name, process.place.home, &ignored);
                 process_fail(making->make.number, &err);
                 if (in_table)
                         docker_sandbox_release(in_table);

@@ -1,10 +1,13 @@
 /* docker/order.c -- requests about an existing sandbox. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "docker/container.h"
 #include "docker/process.h"
 #include "docker/remains.h"
+#include "docker/volume.h"
 
 static void docker_order_done(const struct order *o, uint32_t type)
 {
@@ -66,6 +69,24 @@ void order_count(void *argument)
         counted.sandbox = c->handle;
         process_reply(&counted, sizeof counted, -1);
         order_free(o);
+}
+
+void order_drop(void *argument)
+{
+        struct keeper_drop *drop = argument;
+        const struct keeper_about done = {.type = KEEPER_DONE, .number = drop->number};
+        struct docker_opened engine;
+        struct cella_err err = {0};
+        process_engine(&engine);
+        if (engine.type == 0)
+                err_say(&err, CELLA_INTERNAL, -EPROTO, "no container engine was looked for");
+        else
+                volume_remove(engine.socket, drop->name, process.place.home, &err);
+        if (err.kind != CELLA_OK)
+                process_fail(drop->number, &err);
+        else
+                process_reply(&done, sizeof done, -1);
+        free(drop);
 }
 
 void order_freeze(void *argument)

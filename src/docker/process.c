@@ -179,6 +179,21 @@ static const char *take_about(const struct keeper_about *packet, size_t len)
         return NULL;
 }
 
+static const char *take_drop(const struct keeper_drop *packet, size_t len)
+{
+        if (len != sizeof *packet || packet->number == 0 || !process.setup.client ||
+            !keeper_text_ends(packet->name, sizeof packet->name) || !keeper_name_is_valid(packet->name))
+                return "a bad KEEPER_DROP";
+        struct keeper_drop *copy = malloc(sizeof *copy);
+        if (!copy)
+                return "more than fits in memory";
+        *copy = *packet;
+        if (job_add(order_drop, copy) == 0)
+                return NULL;
+        free(copy);
+        return "more than there are threads for";
+}
+
 static const char *take_packet(const char *packet, size_t len)
 {
         uint32_t type;
@@ -189,6 +204,8 @@ static const char *take_packet(const char *packet, size_t len)
                 return take_open((const struct docker_open *)(const void *)packet, len);
         if (type == KEEPER_MAKE)
                 return take_make(packet, len);
+        if (type == KEEPER_DROP)
+                return take_drop((const struct keeper_drop *)(const void *)packet, len);
         if (type >= KEEPER_END && type <= KEEPER_THAW)
                 return take_about((const struct keeper_about *)(const void *)packet, len);
         return "an unknown request";

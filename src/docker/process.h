@@ -41,6 +41,7 @@ void order_end(void *order);
 void order_kill(void *order);
 void order_count(void *order);
 void order_freeze(void *order);
+void order_drop(void *drop); /* struct keeper_drop */
 
 struct making {
         struct keeper_make make;

@@ -221,6 +221,17 @@ static bool take_id(const char *id, char ret[IMAGE_ID_LEN + 1])
         return true;
 }
 
+/* The engine resolves names.  It only matters here whether the user is root. */
+static uint32_t docker_reply_uid(const char *user)
+{
+        const size_t len = strcspn(user, ":");
+        if (len == 0 || (len == 4 && !strncmp(user, "root", 4)))
+                return 0;
+        char *end;
+        const unsigned long uid = strtoul(user, &end, 10);
+        return end == user + len && uid <= INT32_MAX ? (uint32_t)uid : 1000;
+}
+
 static int take_image(const json_t *top, struct reply_image *ret)
 {
         static const char *const none[] = {NULL};
@@ -243,6 +254,7 @@ static int take_image(const json_t *top, struct reply_image *ret)
         image->cwd = text && is_clean_path(text) ? text : "/";
         text = foreign_json_get_text(config, "User");
         image->user = text ? text : "";
+        image->uid = docker_reply_uid(image->user);
         image->bytes = get_positive(top, "Size");
         image->digest = image->platform = "";
         image->source = "docker";
@@ -304,6 +316,16 @@ int reply_state(const char *text, size_t len, struct reply_state *ret)
         };
         docker_reply_copy(ret->error, sizeof ret->error, foreign_json_get_text(state, "Error"));
         return 0;
+}
+
+/* Options of the driver could make it another directory of the host. */
+bool reply_volume_is_of(const char *text, size_t len, const char *home)
+{
+        AUTO(json_decref) json_t *top = docker_reply_parse(text, len);
+        const char *driver = foreign_json_get_text(top, "Driver");
+        const char *of = foreign_json_get_text(json_object_get(top, "Labels"), REPLY_LABEL_HOME);
+        return driver && !strcmp(driver, "local") && of && !strcmp(of, home) &&
+               json_object_size(json_object_get(top, "Options")) == 0;
 }
 
 int reply_list(const char *text, size_t len, void (*each)(void *context, const char *id, const char *owner),

@@ -54,6 +54,9 @@ struct reply_state {
 
 int reply_state(const char *text, size_t len, struct reply_state *ret);
 
+/* Of GET /volumes/NAME: whether it is an ordinary volume with our label. */
+bool reply_volume_is_of(const char *text, size_t len, const char *home);
+
 /* Of GET /containers/json: calls each(id, owner) for each container that has our labels. */
 int reply_list(const char *text, size_t len, void (*each)(void *context, const char *id, const char *owner),
                void *context);

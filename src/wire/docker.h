@@ -1,8 +1,8 @@
 /* wire/docker.h -- requests to cella-docker, the engine whose sandboxes are containers.
  *
  * It uses the keeper's protocol (wire/keeper.h), so that a client can use either.  The differences are the
- * first request, the data that may follow KEEPER_MAKE, and its reply.  KEEPER_READY and KEEPER_DROP are not
- * supported. */
+ * first request, the data that may follow KEEPER_MAKE, and its reply.  KEEPER_DROP removes a volume and is
+ * answered by KEEPER_DONE or KEEPER_FAILED.  KEEPER_READY is not supported. */
 #pragma once
 #include <stdlib.h>
 
@@ -28,8 +28,9 @@ enum docker_request {
                              DOCKER_OPENED, or KEEPER_FAILED with a hint for the user */
         /* KEEPER_MAKE: `image` is a reference and not empty; `uid` and `gid` are ignored, because the image
          * defines the user; `direct` is not supported; `pulls` is 1 if a missing image may be pulled.
-         * The server's mounts are checked (jail/workspace.h), and its workspace is never persistent.  Another
-         * client has up to DOCKER_MOUNTS_MAX mounts of its choice.  Reply: DOCKER_MADE or KEEPER_FAILED. */
+         * The server's mounts are checked (jail/workspace.h); its persistent workspace is a volume of the
+         * engine.  Another client has up to DOCKER_MOUNTS_MAX mounts of its choice, and no workspace.  Reply:
+         * DOCKER_MADE or KEEPER_FAILED. */
 };
 
 enum docker_reply {

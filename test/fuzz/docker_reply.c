@@ -100,6 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
              memchr(opened.version, '\0', sizeof opened.version));
         if (reply_created(texts[2], size, id) == 0)
                 must(reply_id_valid(id));
+        reply_volume_is_of(texts[3], size, "/var/lib/cella-docker");
         if (reply_state(texts[3], size, &state) == 0)
                 must(is_line(state.error));
         reply_list(texts[4], size, each, NULL);

@@ -254,17 +254,16 @@ static int choose_persistence(const struct core *core, const json_t *asked, stru
                               struct cella_err *err)
 {
         const bool native = spec->engine == ENGINE_NATIVE;
-        const bool limited =
-                spec->workspace != WORKSPACE_NONE || core->volumes || !(spec->required & CELLA_LIMIT_DISK);
-        spec->persistent = asked ? json_is_true(asked) : native && limited;
-        if (spec->persistent && !native)
-                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
-                               "persistent must be false with engine '%s'", engine_words[spec->engine]);
+        const bool limited = spec->workspace != WORKSPACE_NONE || (native && core->volumes) ||
+                             !(spec->required & CELLA_LIMIT_DISK);
+        spec->persistent = asked ? json_is_true(asked) : limited;
         if (spec->persistent && !limited) {
                 err_say(err, CELLA_ISOLATION_UNAVAILABLE, -ENOTSUP,
                         "volume: the limit on disk of a persistent sandbox cannot be enforced here");
-                return err_hint(err, "leave out persistent or limits.disk_bytes; or run the daemon as root, "
-                                     "with loop devices and mke2fs");
+                return err_hint(
+                        err, native ? "leave out persistent or limits.disk_bytes; or run the daemon as "
+                                      "root, with loop devices and mke2fs"
+                                    : "leave out persistent or limits.disk_bytes; or use the engine native");
         }
         return 0;
 }

@@ -389,7 +389,8 @@ bool operation_stamp(const struct core_sandbox *sb, struct timespec *ret)
 {
         /* A tmpfs and a volume (ext4) have timestamps of one clock.  A directory on disk may be on any file
          * system, with a coarse clock or that of another machine. */
-        if (sb->workspace == WORKSPACE_NONE && (!sb->directory[0] || sb->core->volumes))
+        if (sb->workspace == WORKSPACE_NONE &&
+            (!sb->directory[0] || (sb->core->volumes && sb->engine == ENGINE_NATIVE)))
                 return sys_stamp_now(ret);
         clock_gettime(CLOCK_REALTIME_COARSE, ret);
         return false;

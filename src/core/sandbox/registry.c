@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "core/mount.h"
 #include "core/sandbox/renew.h"
+#include "core/sandbox/workspace.h"
 #include "engine/result.h"
 
 static void copy_text(char *to, size_t size, const char *from)
@@ -17,11 +18,12 @@ static void copy_text(char *to, size_t size, const char *from)
 static json_t *remembered(const struct core_sandbox *sb)
 {
         return json_pack(
-                "{s:s, s:s, s:s, s:s, s:s, s:o, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:O, s:O*, s:o, s:i}",
-                "image", sb->image_name, "key", sb->key, "scope", scope_words[sb->scope], "session",
-                sb->session, "agent", sb->agent, "limits", limits_to_json(&sb->limits), "required",
-                (json_int_t)sb->required, "workspace", workspace_words[sb->workspace], "created_ms",
-                (json_int_t)sb->created_ms, "used_ms",
+                "{s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:O, s:O*, s:o, "
+                "s:i}",
+                "engine", engine_words[sb->engine], "image", sb->image_name, "key", sb->key, "scope",
+                scope_words[sb->scope], "session", sb->session, "agent", sb->agent, "limits",
+                limits_to_json(&sb->limits), "required", (json_int_t)sb->required, "workspace",
+                workspace_words[sb->workspace], "created_ms", (json_int_t)sb->created_ms, "used_ms",
                 (json_int_t)(core_now_ms() - (clock_us() - sb->used_us) / 1000), "ttl_ms",
                 (json_int_t)sb->ttl_ms, "expires_ms", (json_int_t)sb->expires_ms, "idle_timeout_ms",
                 (json_int_t)sb->idle_timeout_ms, "key_sandboxes_max", (json_int_t)sb->place.key_max,
@@ -77,7 +79,7 @@ int sandbox_add(struct core *core, const struct sandbox_spec *spec, struct core_
                               spec->engine == ENGINE_NATIVE;
         sb->persistent = of_scope || spec->persistent;
         if (sb->persistent && spec->workspace == WORKSPACE_NONE)
-                copy_text(sb->directory, sizeof sb->directory, sb->id);
+                workspace_name(sb->id, sb->engine, sb->directory);
         if (of_scope && (r = sandbox_remember(sb, err)) < 0) {
                 json_decref(sb->metadata);
                 json_decref(sb->mounts);
@@ -272,6 +274,16 @@ static void restore_life(struct core_sandbox *sb, const json_t *about)
         sb->used_us = clock_us() - (unused_ms > 0 ? unused_ms : 0) * 1000;
 }
 
+/* The image of a container is looked up by its engine when it starts again, and is not pulled then. */
+static void restore_engine(struct core_sandbox *sb, const json_t *about)
+{
+        struct cella_err err = {0};
+        if (word_index(engine_words, sandbox_registry_text(about, "engine")) != ENGINE_DOCKER)
+                return; /* rows of earlier versions have no engine */
+        sb->engine = ENGINE_DOCKER;
+        used_image_remote(sb->image_name, false, &sb->image, &err);
+}
+
 static void sandbox_registry_restore(struct core *core, const json_t *about)
 {
         struct core_sandbox *sb = sandbox_alloc(core);
@@ -283,11 +295,12 @@ static void sandbox_registry_restore(struct core *core, const json_t *about)
         }
         sb->persistent = true;
         copy_text(sb->id, sizeof sb->id, sandbox_registry_text(about, "id"));
-        if (workspace == WORKSPACE_NONE)
-                copy_text(sb->directory, sizeof sb->directory, sb->id);
         copy_text(sb->image_name, sizeof sb->image_name,
                   sandbox_registry_text(about, "image")[0] ? sandbox_registry_text(about, "image")
                                                            : IMAGE_HOST);
+        restore_engine(sb, about);
+        if (workspace == WORKSPACE_NONE)
+                workspace_name(sb->id, sb->engine, sb->directory);
         copy_text(sb->key, sizeof sb->key, sandbox_registry_text(about, "key"));
         copy_text(sb->session, sizeof sb->session, sandbox_registry_text(about, "session"));
         copy_text(sb->agent, sizeof sb->agent, sandbox_registry_text(about, "agent"));

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "core/docker.h"
 
 #define DEPTH_MAX 128 /* deeper trees are moved up, see sandbox_workspace_empty() */
 
@@ -20,6 +21,13 @@ static int open_root(const struct core *core)
         if (fd < 0 && errno == ENOENT && mkdir(path, 0700) == 0)
                 fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         return fd < 0 ? -errno : fd;
+}
+
+#define OF_DOCKER ".docker"
+
+void workspace_name(const char *id, enum engine_choice engine, char ret[KEEPER_NAME_MAX])
+{
+        snprintf(ret, KEEPER_NAME_MAX, "%.40s%s", id, engine == ENGINE_DOCKER ? OF_DOCKER : "");
 }
 
 int workspace_make(const struct core *core, const char *name, struct cella_err *err)
@@ -99,10 +107,9 @@ static void removed(uv_work_t *work, int status)
         free(r);
 }
 
-void workspace_remove(struct core *core, const char *name)
+static void remove_directory(struct core *core, const char *name)
 {
         struct removal *r = calloc(1, sizeof *r);
-        keeper_link_drop(core->keeper, name); /* the directory only marks the workspace if it is a volume */
         if (!r)
                 return; /* the next start removes it */
         r->root = open_root(core);
@@ -112,6 +119,18 @@ void workspace_remove(struct core *core, const char *name)
                 if (r->root >= 0)
                         close(r->root);
                 free(r);
+        }
+}
+
+void workspace_remove(struct core *core, const char *name)
+{
+        const size_t len = strlen(name), end = strlen(OF_DOCKER);
+        if (len > end && !strcmp(name + len - end, OF_DOCKER)) {
+                docker_drop(core->docker, name, remove_directory);
+        } else {
+                /* The directory only marks the workspace if it is a volume. */
+                keeper_link_drop(core->keeper, name);
+                remove_directory(core, name);
         }
 }
 

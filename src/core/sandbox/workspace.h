@@ -6,6 +6,10 @@
 #pragma once
 #include "core/core.h"
 
+/* Writes the name of the workspace of a sandbox with this id.  A container's workspace is a volume of its
+ * engine; the directory only marks it. */
+void workspace_name(const char *id, enum engine_choice engine, char ret[KEEPER_NAME_MAX]);
+
 int workspace_make(const struct core *core, const char *name, struct cella_err *err);
 /* Removes it in a worker thread.  Errors are ignored: the next sweep removes the rest. */
 void workspace_remove(struct core *core, const char *name);
