@@ -140,11 +140,30 @@ static const char *user_base_of(const struct command_place *place)
                                      : "PYTHONUSERBASE=/workspace/.local";
 }
 
+/* Programs of installed packages come last, so that none replaces one of the machine or the image. */
+static const char *path_of(const struct command_place *place)
+{
+        return place->foreign_home ? PATH_INSIDE ":/tmp/.local/bin" : PATH_INSIDE ":/workspace/.local/bin";
+}
+
+static int add_image_path(struct command_form *b, const struct command_place *place, const char *path,
+                          struct cella_err *err)
+{
+        char *all = NULL;
+        int r = asprintf(&all, "%s:%s", path,
+                         place->foreign_home ? "/tmp/.local/bin" : "/workspace/.local/bin");
+        if (r < 0)
+                return err_set(err, CELLA_INTERNAL, -ENOMEM, "command");
+        r = add_variable(b, all, err);
+        free(all);
+        return r;
+}
+
 /* Adds the variables of the image, and PATH, HOME and those for packages if the image does not set them. */
 static int add_image_environment(struct command_form *b, const struct command_place *place,
                                  const struct cella_command *command, struct cella_err *err)
 {
-        const char *always[3 + ARRAY_LEN(package_environment)] = {PATH_INSIDE, home_of(place)};
+        const char *always[3 + ARRAY_LEN(package_environment)] = {path_of(place), home_of(place)};
         int r = 0;
         memcpy(always + 2, package_environment, sizeof package_environment);
         always[1 + ARRAY_LEN(package_environment)] = user_base_of(place); /* in place of the NULL */
@@ -153,7 +172,8 @@ static int add_image_environment(struct command_form *b, const struct command_pl
                         r = add_variable(b, *e, err);
         for (const char *const *e = place->image->env; *e && r == 0; e++)
                 if (names_variable(*e) && !overridden(*e, command->env, false))
-                        r = add_variable(b, *e, err);
+                        r = strncmp(*e, "PATH=/", 6) != 0 ? add_variable(b, *e, err)
+                                                          : add_image_path(b, place, *e, err);
         return r;
 }
 
@@ -165,8 +185,7 @@ void command_home(const struct command_place *place, const char *ret[COMMAND_HOM
         if (is_root(place) && !overridden("PYTHONUSERBASE=", place->image->env, false))
                 *ret++ = user_base_of(place);
         if (!place->image) {
-                /* Programs of installed packages come last, so that none replaces one of the machine. */
-                *ret++ = foreign ? PATH_INSIDE ":/tmp/.local/bin" : PATH_INSIDE ":/workspace/.local/bin";
+                *ret++ = path_of(place);
                 *ret++ = foreign ? "npm_config_prefix=/tmp/.local" : "npm_config_prefix=/workspace/.local";
         }
         *ret = NULL;

@@ -8,6 +8,7 @@
 #include "init/strangers.h"
 #include "init/task.h"
 #include "jail/enter.h"
+#include "sys/file.h"
 #include "sys/process.h"
 
 /* The result points into data; every string must end within it. */
@@ -74,6 +75,31 @@ static int init_build_parse(const struct message *message, char *data, struct in
                               : 0;
 }
 
+/* Root could install packages into the image, where they end with the sandbox.  pip shall install them into
+ * PYTHONUSERBASE, which is in the workspace.  This file, and no variable, because pip reads it only for the
+ * Python that has this prefix: in a virtual environment, installing for the user is an error. */
+static void keep_packages(void)
+{
+        static const struct {
+                const char *python, *settings;
+        } places[] = {
+                {"/usr/local/bin/python3", "/usr/local/pip.conf"},
+                {"/usr/bin/python3", "/usr/pip.conf"},
+                {"/opt/conda/bin/python3", "/opt/conda/pip.conf"},
+        };
+        static const char text[] = "[install]\nuser = true\n";
+        struct statx st;
+        for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+                if (sys_statx(AT_FDCWD, places[i].python, 0, STATX_TYPE, &st) < 0)
+                        continue;
+                int fd = sys_openat(AT_FDCWD, places[i].settings, O_WRONLY | O_CREAT | O_EXCL, 0644);
+                if (fd < 0)
+                        continue; /* the image has its own */
+                sys_write_all(fd, text, sizeof text - 1);
+                sys_close(fd);
+        }
+}
+
 int build(const struct message *message, char *data, struct init_ready *ret, struct cella_err *err)
 {
         static BULKY struct jail_mount mounts[INIT_MOUNTS_MAX];
@@ -86,6 +112,8 @@ int build(const struct message *message, char *data, struct init_ready *ret, str
         r = jail_enter(&spec, INIT_CONTROL_FD, err);
         if (r == 0 && spec.several)
                 strangers_see_all(JAIL_CENSUS_FD);
+        if (r == 0 && spec.several && spec.image && spec.inner_uid == 0)
+                keep_packages();
         refused_listen(spec.listener_fd);
         tasks_limit_disk(spec.limits.disk_bytes);
         ret->walls = spec.walls | (spec.n_ids > 1 ? WALLS_SEVERAL_USERS : 0);

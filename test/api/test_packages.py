@@ -333,7 +333,7 @@ def root_image_with_pip(d, name):
     library, pip = python("-c", PARTS).stdout.split()
     modules = [os.path.join(library, "lib-dynload", f) for f in os.listdir(os.path.join(library, "lib-dynload"))]
     said = subprocess.run(["ldd", *modules], capture_output=True, text=True, check=False).stdout
-    programs, libraries = images.needs(("sh", "cat", PYTHON))
+    programs, libraries = images.needs(("sh", "bash", "cat", PYTHON))
     libraries = {*libraries, *(word for line in said.splitlines() for word in line.split() if word.startswith("/") and not word.endswith(":"))}
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as tar:
@@ -359,6 +359,29 @@ def packages_of_a_tool_call_stay_where_the_user_of_the_image_is_root():
         fetched(net)
         same(value(tool(d, "execute_python", code="import cellatest; cellatest.answer", session="s", packages=["cellatest"])), "42", "remembered")
         same(net.seen("http"), [], "requests of the second call")
+
+
+@test(users=("root",), timeout=120)
+def packages_that_root_of_an_image_installs_stay():
+    need_pip()
+    with Internet() as net, Daemon(ROOM) as d:
+        put_simple(net)
+        root_image_with_pip(d, "root:1")
+        d.ok("PATCH", "/v1/settings", {"image": "root:1"}, unix=True)
+        # In a virtual environment the package belongs to that.
+        code = """
+            python3 -m venv --without-pip /workspace/v && v/bin/python /usr/lib/python3/dist-packages/pip install cellatest >&2
+            v/bin/python -c 'import cellatest, os; print(os.getuid(), cellatest.__file__)'
+            python3 -c 'import cellatest' 2>/dev/null || echo none
+        """
+        r = d.exec("sh", code, session="p", env=PIP, timeout=55)
+        ensure(r["stdout"].startswith("0 /workspace/v/lib/") and r["stdout"].endswith("/site-packages/cellatest.py\nnone\n"), "a virtual environment", r)
+        r = d.exec("sh", "python3 -m pip install cellatest 2>&1", session="p", env=PIP, timeout=55)
+        same(r["exit_code"], 0, f"exit status of pip, which said\n{r['stdout'][-1500:]}\nand")
+        for again in ("", " after a restart"):
+            seen_everywhere(d, "p")
+            same(d.exec("sh", "cellatest; command -v cellatest", session="p")["stdout"], "the script\n/workspace/.local/bin/cellatest\n", f"its program{again}")
+            d.restart()
 
 
 @test(users=("root",), timeout=120)

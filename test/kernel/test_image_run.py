@@ -40,7 +40,7 @@ def environment_is_the_images_then_the_callers():
     Image(config={"env": ["PATH=/bin", "A=image", "B=image", "EMPTY="]}).done()
     r = expect(run("--image", "tiny", "--env", "B=mine", "--", "env"))
     installers = ["PIP_BREAK_SYSTEM_PACKAGES=1", "PIP_DISABLE_PIP_VERSION_CHECK=1", "PYTHONUSERBASE=/workspace/.local", "npm_config_update_notifier=false"]
-    same(sorted(r.out.splitlines()), ["A=image", "B=mine", "EMPTY=", "HOME=/root", "PATH=/bin", *installers], "the environment", r)
+    same(sorted(r.out.splitlines()), ["A=image", "B=mine", "EMPTY=", "HOME=/root", "PATH=/bin:/workspace/.local/bin", *installers], "the environment", r)
     r = expect(run("--image", "tiny", "--env", "PIP_BREAK_SYSTEM_PACKAGES=0", "--", "sh", "-c", "echo $PIP_BREAK_SYSTEM_PACKAGES"))
     same(r.out, "0\n", "a variable that the caller sets", r)
 
