@@ -165,6 +165,17 @@ static void name_image(const struct runtime *runtime, char *ret, size_t size)
                  versions ? runtime->version : runtime->usual, place + 2);
 }
 
+/* Versions for which `cella image bootstrap` has a recipe of this name (cli/image/recipe.c). */
+static bool has_recipe(const char *runtime)
+{
+        static const char *const names[] = {"python3.10", "python3.11", "python3.12",
+                                            "python3.13", "node18",     "node20"};
+        for (size_t i = 0; i < ARRAY_LEN(names); i++)
+                if (!strcmp(names[i], runtime))
+                        return true;
+        return false;
+}
+
 void hint_of_runtime(const char *store, const char *name, bool host, struct cella_err *err)
 {
         struct runtime runtime;
@@ -183,11 +194,12 @@ void hint_of_runtime(const char *store, const char *name, bool host, struct cell
                 return;
         }
         name_image(&runtime, image, sizeof image);
-        if (!host)
+        if (has_recipe(name))
+                err_hint(err,
+                         "cella image pull %s, or cella image bootstrap %s --recipe %s; and use that image",
+                         image, name, name);
+        else if (!host || runtime.version)
                 err_hint(err, "cella image pull %s, and use that image", image);
-        else if (runtime.version)
-                err_hint(err, "cella image pull %s, and use that image; or apt-get install %s", image,
-                         runtime.package);
         else
                 err_hint(err, "apt-get install %s; or cella image pull %s, and use that image",
                          runtime.package, image);

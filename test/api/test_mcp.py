@@ -704,6 +704,15 @@ def long_output_is_cut_in_the_middle(d):
         c.tool("write_file", session="f", path="f", content="z" * 50000)
         r = c.tool("read_file", session="f", path="f")["structuredContent"]
         same((len(r["content"]), r["truncated"], r["bytes"]), (30000, True, 50000), "a long file")
+        c.tool("write_file", session="f", path="lines", content="z\n" * 50000)
+        r = c.tool("read_file", session="f", path="lines")["structuredContent"]
+        same((len(r["content"]), r["truncated"]), (20000, True), "a file whose text is longer as JSON")
+        c.tool("execute_shell", session="f", command="mkdir d; cd d; seq -f 'a-long-name-%g' 600 | xargs touch")
+        r = c.tool("list_files", session="f", path="d")
+        sizes = len(r["content"][0]["text"]), len(json.dumps(r["structuredContent"], separators=(",", ":")))
+        ensure(29000 < max(sizes) <= 30000 and r["structuredContent"]["truncated"], f"a long directory: {sizes}")
+        listed = d.post("/v1/tools/list_files", {"session": "f", "path": "d"})
+        same((len(listed["entries"]), listed["truncated"]), (600, False), "the same directory without a model")
         r = c.tool("read_file", session="f", path="f", max_bytes=40000)["structuredContent"]
         same(len(r["content"]), 40000, "as requested")
         r = c.tool("execute_python", code="print('\u00e4' * 40000)")["structuredContent"]

@@ -117,7 +117,10 @@ def missing_runtime_names_the_image_that_has_it(d):
         return d.refused("runtime_not_found", "POST", "/v1/exec", {"code": "x", **request}, f"runtime not found: {request['runtime']}").json()["error"]["hint"]
 
     put_image(d, "bare")
-    same(hint(runtime="python3.98"), "cella image pull python:3.98-slim, and use that image; or apt-get install python3", "nothing has it")
+    same(hint(runtime="python3.98"), "cella image pull python:3.98-slim, and use that image", "nothing has it")
+    for name, other in (("python3.10", "python3.12"), ("node18", "node20")):  # this machine has at most one of them
+        said = [r.json()["error"]["hint"] for n in (name, other) if (r := d.request("POST", "/v1/exec", {"runtime": n, "code": ""})).status != 200]
+        ensure(said and all("cella image pull " in s and " --recipe " in s for s in said), f"the hints of known versions: {said}")
     same(hint(runtime="node", image="bare"), "cella image pull node:lts-slim, and use that image", "an image lacks it")
     same(hint(runtime="tclsh", image="bare"), "use an image that has tcl", "of no image that we know of")
     put_image(d, "registry.example/team/snake:2", {"/bin/python3.98": shows("", "")}, {"python3.98": "/bin/python3.98"})

@@ -335,6 +335,8 @@ def python_comes_back_after_its_context_died(d):
     r = call(d, "execute_python", code="import os; os.kill(os.getpid(), 9)", context="c")
     same(r["error"]["name"], "ContextEnded", "it died")
     same(call(d, "execute_python", code="'x' in globals()", context="c")["results"][0]["data"], "False", "a new one")
+    r = call(d, "execute_python", code="import os; os.kill(os.getpid(), 9)")
+    same((r["error"]["message"], r["context"]), ("the interpreter has ended: killed by signal 9", None), "no context that ended with the call is named", r)
 
 
 @test

@@ -61,8 +61,9 @@ struct context {
         uint64_t runs;
         struct driver *driver; /* NULL: no process */
         struct context_run *run;
-        bool ready; /* the interpreter became ready after its last start */
-        bool again; /* start it again when the process has ended */
+        bool ready;      /* the interpreter became ready after its last start */
+        bool of_one_run; /* it is removed with its only run: clients do not know it */
+        bool again;      /* start it again when the process has ended */
         struct timers timers;
         /* Called once when it is ready or failed; NULL: no one waits. */
         void (*on_ready)(struct context *context, const struct cella_err *err, void *waiter);

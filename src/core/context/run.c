@@ -148,7 +148,10 @@ static void explain_death(struct context_run *run)
         char message[300];
         free(run->error);
         run->error = NULL;
-        if (c->again || !c->home)
+        if (c->of_one_run)
+                snprintf(message, sizeof message, "the interpreter has ended%s%s", c->why[0] ? ": " : "",
+                         c->why);
+        else if (c->again || !c->home)
                 snprintf(message, sizeof message, "the context %s was %s", c->id,
                          c->home ? "restarted" : "removed");
         else

@@ -63,6 +63,26 @@ void tool_end_json(struct tool_call *call, json_t *document)
         tool_result_done(&result);
 }
 
+#define REST_OF_DOCUMENT 500 /* bytes beside the list */
+
+bool tool_shorten(const struct tool_call *call, json_t *list)
+{
+        size_t room = call->core->settings.mcp_text_bytes - REST_OF_DOCUMENT, i;
+        json_t *entry;
+        if (!call->options.for_model)
+                return false;
+        json_array_foreach (list, i, entry) {
+                const size_t len = json_dumpb(entry, NULL, 0, JSON_COMPACT) + 1;
+                if (len > room)
+                        break;
+                room -= len;
+        }
+        const bool more = i < json_array_size(list);
+        while (json_array_size(list) > i)
+                json_array_remove(list, json_array_size(list) - 1);
+        return more;
+}
+
 static int tools_call_check(const struct tool *tool, const struct caller *caller, json_t *arguments,
                             struct cella_err *err)
 {

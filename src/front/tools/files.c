@@ -139,6 +139,20 @@ static void put_content(const struct tool_call *call, const char *data, size_t l
         free(encoded);
 }
 
+/* How much of the text has at most `max` bytes as a string of JSON. */
+static size_t fitting(const char *text, size_t len, size_t max)
+{
+        size_t at = 0, used = 0;
+        while (at < len) {
+                const unsigned char c = (unsigned char)text[at];
+                used += c == '"' || c == '\\' || c == '\n' || c == '\t' || c == '\r' ? 2 : c < ' ' ? 6 : 1;
+                if (used > max)
+                        break;
+                at++;
+        }
+        return at;
+}
+
 static void on_read(void *context, struct bytes *b, const struct cella_err *err)
 {
         struct transfer *t = context;
@@ -162,9 +176,10 @@ static void on_read(void *context, struct bytes *b, const struct cella_err *err)
         const char *mime = offset == 0 && !more ? bytes_image(data, len) : NULL;
         size_t text = more ? whole_characters(data, len) : bytes_are_text(data, len) ? len : 0;
         struct tool_result result = {0};
+        size_t fits;
         if (call->options.for_model && !json_object_get(call->arguments, "max_bytes") &&
-            text > call->core->settings.mcp_text_bytes) {
-                text = whole_characters(data, call->core->settings.mcp_text_bytes);
+            (fits = fitting(data, text, call->core->settings.mcp_text_bytes)) < text) {
+                text = whole_characters(data, fits);
                 more = true;
         }
         json_t *document = json_pack("{s:s, s:s, s:I, s:I, s:b}", "path", tool_text(call, "path"), "sandbox",
@@ -305,11 +320,14 @@ static void on_listed(void *context, struct bytes *b, const struct cella_err *er
         char sandbox[ID_SIZE];
         memcpy(sandbox, t->sandbox, sizeof sandbox);
         free(t);
-        if (err && err->num != -EOVERFLOW)
+        if (err && err->num != -EOVERFLOW) {
                 tool_fail(call, err);
-        else
-                tool_end_json(call, json_pack("{s:s, s:s, s:o, s:b}", "path", directory_of(call), "sandbox",
-                                              sandbox, "entries", bytes_entries(b), "truncated", (int)more));
+                return;
+        }
+        json_t *entries = bytes_entries(b);
+        const bool cut = tool_shorten(call, entries);
+        tool_end_json(call, json_pack("{s:s, s:s, s:o, s:b}", "path", directory_of(call), "sandbox", sandbox,
+                                      "entries", entries, "truncated", (int)(more || cut)));
 }
 
 void list_tool_begin(struct tool_call *call)

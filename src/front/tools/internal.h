@@ -25,6 +25,8 @@ void tool_end(struct tool_call *call, const struct tool_result *result);
 void tool_fail(struct tool_call *call, const struct cella_err *err);
 /* Ends the call with this document, and takes ownership of it. */
 void tool_end_json(struct tool_call *call, json_t *document);
+/* For a model: removes the last entries of a list that is too long.  Returns whether some were removed. */
+bool tool_shorten(const struct tool_call *call, json_t *list);
 void tool_result_done(struct tool_result *result);
 
 /* Returns a string argument; NULL: not given. */

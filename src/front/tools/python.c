@@ -313,6 +313,7 @@ static int start_context(struct python *p, struct cella_err *err)
                 snprintf(p->context->name, sizeof p->context->name, "%s", name ? name : "");
         if (r < 0)
                 return r;
+        p->context->of_one_run = p->own_context || p->own_sandbox;
         memcpy(p->context_id, p->context->id, sizeof p->context_id);
         if (p->context->state == CONTEXT_IDLE || p->context->state == CONTEXT_RUNNING) {
                 go_on(p);

@@ -21,7 +21,10 @@ const struct field *sandboxes_tool_output(void)
                                                {"processes", FIELD_INTEGER, FIELD_REQUIRED},
                                                {0}};
         static const struct field item = {.name = "", .type = FIELD_OBJECT, .fields = sandbox};
-        static const struct field fields[] = {{"sandboxes", FIELD_ARRAY, FIELD_REQUIRED, .item = &item}, {0}};
+        static const struct field fields[] = {
+                {"sandboxes", FIELD_ARRAY, FIELD_REQUIRED, .item = &item},
+                {"truncated", FIELD_BOOLEAN, FIELD_REQUIRED, .help = "There are more."},
+                {0}};
         return fields;
 }
 
@@ -39,7 +42,8 @@ void sandboxes_tool_begin(struct tool_call *call)
                 json_decref(whole);
                 json_array_append_new(list, one);
         }
-        tool_end_json(call, json_pack("{s:o}", "sandboxes", list));
+        const bool more = tool_shorten(call, list);
+        tool_end_json(call, json_pack("{s:o, s:b}", "sandboxes", list, "truncated", (int)more));
 }
 
 const struct field *kill_tool_input(void)
