@@ -79,12 +79,14 @@ def killed_cella_run_leaves_nothing():
 def killing_the_helper_ends_its_executions_and_the_next_helper_cleans_up():
     with Place(ENGINE) as p:
         sb = p.sandbox()
-        with p.d.events("POST", p.path(sb, "/exec"), {"command": ["sh", "-c", "echo begun; sleep 600"]}) as e:
+        with p.d.events("POST", p.path(sb, "/exec"), {"command": ["sh", "-c", "echo kept > file; echo begun; sleep 600"]}) as e:
             e.read_until("begun")
             os.kill(helper(p.d), signal.SIGKILL)
             name, data = next(e)
             same((name, data["error"]["kind"] if "error" in data else data.get("kind")), ("error", "engine_unavailable"), f"the last event: {data}")
-        p.d.refused("not_found", "GET", p.path(sb))
+        same(p.d.get(p.path(sb))["state"], "stopped", "the sandbox")
+        same(p.d.post(p.path(sb, "/exec"), {"command": ["cat", "file"]})["stdout"], "kept\n", "its file")
+        p.d.delete(p.path(sb))
         same(p.sh("echo again")["stdout"], "again\n", "the next one")
         left(p.engine, p.home)
 
