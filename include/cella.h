@@ -141,11 +141,13 @@ enum cella_stream { CELLA_STDOUT = 0, CELLA_STDERR = 1 };
 
 /* The command to run: either argv, or a runtime ("python3", "sh", "node"...) with code or with the text of
  * a file.  If all are NULL: the image's default command. */
+struct cella_terminal;
+
 struct cella_command {
         const char *const *argv; /* NULL-terminated; with a runtime: further arguments, may be NULL */
         const char *runtime;     /* NULL: argv is the command */
         const char *program;     /* program to use for the runtime; NULL: found by its name in PATH */
-        const char *code;        /* source code for the runtime */
+        const char *code;        /* source code for the runtime; NULL: it reads commands, from a terminal */
         size_t code_len;
         const char *file_name;  /* file name that the code sees; NULL: passed like -c */
         const char *const *env; /* NULL-terminated K=V, added to the clean environment; may be NULL */
@@ -164,6 +166,8 @@ struct cella_command {
         bool limit_streamed;   /* output_bytes also limits stream_fds, not only the output that is kept */
         /* The run is cancelled when this descriptor becomes readable; -1: none. */
         int cancel_fd;
+        /* Used by `cella run`: a terminal instead of three pipes.  NULL: none. */
+        struct cella_terminal *terminal;
 };
 
 struct cella_file {

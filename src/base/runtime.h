@@ -31,6 +31,7 @@ struct runtime {
         bool script; /* use a file if possible: errors then show source lines, and files beside it are found
                       */
         const struct runtime_compile *compile; /* NULL: not compiled */
+        bool repl; /* on a terminal, the program without arguments reads commands from it */
         /* Set by runtime_find() for a name with a version; otherwise NULL. */
         const char *version, *plain; /* plain: the program without the version */
 };

@@ -37,6 +37,7 @@ struct cli_option {
         int (*set)(void *target, const char *value, struct cella_err *err);
         enum cli_field field;
         size_t offset;
+        char letter; /* short form; 0: none */
 };
 
 #define CLI_INTO(kind, type, member) NULL, kind, offsetof(type, member)

@@ -156,15 +156,60 @@ static int set_option(const struct cli_option *o, void *target, const char *valu
         return o->set ? o->set(target, value, err) : set_field(o, target, value, err);
 }
 
+static const struct cli_option *find_letter(const struct cli_command *c, char letter)
+{
+        for (size_t i = 0; i < c->n_options; i++)
+                if (c->options[i].letter == letter)
+                        return &c->options[i];
+        return NULL;
+}
+
+static const struct limit *find_limit_letter(const struct cli_command *c, char letter)
+{
+        return letter == 'm' ? find_limit(c, "memory", 6) : NULL;
+}
+
+/* Takes a word like -it, -m512m or -m 512m.  Sets *used to the number of words. */
+static int take_letters(const struct cli_command *c, char **words, int n, void *target,
+                        struct cella_options *options, int *used, struct cella_err *err)
+{
+        const size_t len = strlen(words[0] + 1);
+        *used = 1;
+        if (find_option(c, words[0] + 1, len) || find_limit(c, words[0] + 1, len)) /* -timeout */
+                return cli_options_unknown(c, words[0], err);
+        for (const char *at = words[0] + 1; *at; at++) {
+                const struct cli_option *option = find_letter(c, *at);
+                const struct limit *limit = find_limit_letter(c, *at);
+                if (!option && !limit)
+                        return cli_options_unknown(c, words[0], err);
+                if (option && !option->argument) {
+                        int r = set_option(option, target, NULL, err);
+                        if (r < 0)
+                                return r;
+                        continue;
+                }
+                const char *value = at[1] ? at + 1 : n > 1 ? words[1] : NULL;
+                if (!value)
+                        return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "-%c needs a value (%s)", *at,
+                                       option ? option->argument : unit_names[limit->unit]);
+                *used = at[1] ? 1 : 2;
+                return option ? set_option(option, target, value, err)
+                              : set_limit(limit, options, value, err);
+        }
+        return 0;
+}
+
 /* Sets *used to the number of words that the option consumed. */
 static int take_option(const struct cli_command *c, char **words, int n, void *target,
                        struct cella_options *options, int *used, struct cella_err *err)
 {
+        if (words[0][1] != '-')
+                return take_letters(c, words, n, target, options, used, err);
         const char *name = words[0] + 2, *equals = strchr(name, '=');
         size_t len = equals ? (size_t)(equals - name) : strlen(name);
         const struct cli_option *option = find_option(c, name, len);
         const struct limit *limit = find_limit(c, name, len);
-        if (strncmp(words[0], "--", 2) != 0 || (!option && !limit))
+        if (!option && !limit)
                 return cli_options_unknown(c, words[0], err);
         const char *value = equals ? equals + 1 : n > 1 ? words[1] : NULL;
         *used = 1;

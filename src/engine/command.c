@@ -10,6 +10,7 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/runtime.h"
+#include "engine/terminal.h"
 #include "wire/egress.h"
 #include "wire/init.h"
 #include "wire/message.h"
@@ -322,9 +323,11 @@ static int add_runtime(struct command_form *b, const struct command_place *place
                             : place->image   ? image_runtime(place->image, command->runtime)
                                              : NULL;
         b->runtime.program = known ? known : b->runtime.program;
+        if (!command->code && !b->runtime.repl)
+                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%.60s needs code", command->runtime);
         if (b->runtime.compile)
                 return add_compiled(b, place, command, &b->runtime, err);
-        if ((r = add_argument(b, b->runtime.program, err)) < 0)
+        if ((r = add_argument(b, b->runtime.program, err)) < 0 || !command->code)
                 return r;
         if (b->runtime.script && place->own_workspace && !command->file_name)
                 return add_script(b, command, err);
@@ -464,7 +467,13 @@ int command_start(struct sandbox *sb, const struct image *image, const struct ce
         if (r < 0)
                 return r;
         b.head.flags |= command->final && !command->list_files ? INIT_FINAL : INIT_ALONE;
-        r = message_send(sb->control, INIT_SPAWN, 1, fds, 3, &b.head, sizeof b.head, b.data, b.len);
+        if (command->terminal) {
+                b.head.flags |= INIT_TERMINAL;
+                b.head.columns = command->terminal->columns;
+                b.head.rows = command->terminal->rows;
+        }
+        r = message_send(sb->control, INIT_SPAWN, 1, fds, command->terminal ? 0 : 3, &b.head, sizeof b.head,
+                         b.data, b.len);
         return r < 0 && r != -EPIPE ? err_set(err, CELLA_INTERNAL, r, "cannot talk to the sandbox") : 0;
 }
 

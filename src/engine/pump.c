@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "engine/link/pty.h"
 #include "sys/file.h"
 #include "sys/process.h"
 #include "sys/raw.h"
@@ -21,7 +22,7 @@ static void open_target(struct pump_out *p, int fd)
         struct stat st;
         char path[32];
         p->to = fd;
-        p->own = p->is_socket = false;
+        p->own = p->is_socket = p->pty = false;
         p->write_max = PUMP_BYTES;
         if (fd < 0 || fstat(fd, &st) < 0)
                 return;
@@ -141,10 +142,12 @@ static bool read_some(struct pump_out *p)
 {
         if (p->from < 0)
                 return true;
-        ssize_t n = sys_read(p->from, p->buffer, sizeof p->buffer);
-        if (n == -EAGAIN)
+        ssize_t n = p->pty ? pty_read(p->from, p->buffer, sizeof p->buffer)
+                           : sys_read(p->from, p->buffer, sizeof p->buffer);
+        if (n == -EAGAIN || (p->pty && n == -EINTR))
                 return true;
         if (n <= 0) {
+                p->broken = p->pty && n < 0 && n != -EIO; /* EIO: nothing has the terminal open */
                 sys_close(p->from);
                 p->from = -1;
                 return true;
@@ -186,6 +189,8 @@ void pump_in_init(struct pump_in *p, int from, int to)
         p->from = from;
         p->to = to;
         p->len = p->at = 0;
+        p->terminal = NULL;
+        p->broken = false;
 }
 
 void pump_in_done(struct pump_in *p)
@@ -210,17 +215,23 @@ void pump_in_move(struct pump_in *p)
                 if (n == -EAGAIN)
                         return;
                 if (n <= 0) {
+                        p->broken = p->terminal != NULL;
                         pump_in_done(p);
                         return;
                 }
                 p->at = 0;
                 p->len = (size_t)n;
+                if (p->terminal)
+                        terminal_typed(p->terminal, p->buffer, p->len);
         }
-        ssize_t n = sys_write(p->to, p->buffer + p->at, p->len - p->at);
-        if (n == -EAGAIN)
+        ssize_t n = p->terminal ? pty_write(p->to, p->buffer + p->at, p->len - p->at)
+                                : sys_write(p->to, p->buffer + p->at, p->len - p->at);
+        if (n == -EAGAIN || (p->terminal && n == -EINTR))
                 return;
-        if (n < 0) /* the command has closed it */
+        if (n < 0) { /* the command has closed it */
+                p->broken = p->terminal != NULL;
                 pump_in_done(p);
-        else
+        } else {
                 p->at += (size_t)n;
+        }
 }

@@ -10,6 +10,7 @@
 #include "base/keep.h"
 #include "cella.h"
 #include "engine/hint.h"
+#include "engine/terminal.h"
 
 #define PUMP_BYTES 65536
 
@@ -19,6 +20,7 @@ struct pump_out {
         int to;   /* where the output is streamed to; -1: not streamed */
         bool own; /* `to` is owned and non-blocking: the caller's pipe or terminal, opened again */
         bool is_socket;
+        bool pty;         /* `from` is the master of a terminal, engine/link/pty.h */
         size_t write_max; /* maximum size of one write */
         enum cella_stream stream;
         const struct cella_command *command;
@@ -38,6 +40,9 @@ struct pump_out {
 struct pump_in {
         int from; /* the caller's; borrowed */
         int to;   /* our end of the pipe; -1 once closed */
+        struct cella_terminal
+                *terminal; /* `to` is its master, and the end of `from` is an error; NULL: a pipe */
+        bool broken;       /* the keys cannot be passed on any more */
         size_t len, at;
         char buffer[PUMP_BYTES];
 };

@@ -24,6 +24,7 @@
 #include "engine/files.h"
 #include "engine/hint.h"
 #include "engine/pump.h"
+#include "engine/terminal.h"
 #include "engine/verdict.h"
 #include "engine/violation.h"
 #include "sys/file.h"
@@ -31,7 +32,7 @@
 #include "wire/init.h"
 #include "wire/message.h"
 
-enum { ON_CONTROL, ON_STDOUT, ON_STDERR, ON_STDIN, ON_CANCEL, ON_NETWORK, N_EVENTS };
+enum { ON_CONTROL, ON_STDOUT, ON_STDERR, ON_STDIN, ON_CANCEL, ON_NETWORK, ON_TERMINAL, N_EVENTS };
 
 struct run {
         struct sandbox *sandbox;
@@ -57,16 +58,35 @@ static void run_free(struct run *r)
         for (int i = 0; i < 2; i++)
                 pump_out_done(&r->out[i]);
         pump_in_done(&r->in);
+        if (r->command->terminal)
+                terminal_close(r->command->terminal);
         violations_done(&r->violations);
         free(r);
 }
 DEFINE_AUTO(struct run *, run_free)
+
+static void run_pumps(struct run *r, int in, int out, int errors)
+{
+        pump_out_init(&r->out[0], out, CELLA_STDOUT, r->command, r->sandbox->limits.output_bytes);
+        pump_out_init(&r->out[1], errors, CELLA_STDERR, r->command, r->sandbox->limits.output_bytes);
+        pump_in_init(&r->in, r->command->stdin_fd, in);
+}
+
+/* The pumps have nothing to do until init sends the master of the terminal. */
+static int start_on_terminal(struct run *r, struct cella_err *err)
+{
+        static const int none[3] = {-1, -1, -1};
+        run_pumps(r, -1, -1, -1);
+        return command_start(r->sandbox, r->image, r->command, none, err);
+}
 
 /* Makes the pipes and starts the command. */
 static int run_start(struct run *r, struct cella_err *err)
 {
         int in[2] = {-1, -1}, out[2] = {-1, -1}, errors[2] = {-1, -1};
         int e;
+        if (r->command->terminal)
+                return start_on_terminal(r, err);
         if ((e = sys_pipe2(in, 0)) < 0 || (e = sys_pipe2(out, 0)) < 0 || (e = sys_pipe2(errors, 0)) < 0) {
                 err_set(err, CELLA_INTERNAL, e, "cannot make pipes");
         } else {
@@ -82,9 +102,7 @@ static int run_start(struct run *r, struct cella_err *err)
         sys_close(in[0]);
         sys_close(out[1]);
         sys_close(errors[1]);
-        pump_out_init(&r->out[0], out[0], CELLA_STDOUT, r->command, r->sandbox->limits.output_bytes);
-        pump_out_init(&r->out[1], errors[0], CELLA_STDERR, r->command, r->sandbox->limits.output_bytes);
-        pump_in_init(&r->in, r->command->stdin_fd, in[1]);
+        run_pumps(r, in[1], out[0], errors[0]);
         if (r->command->stdin_fd < 0)
                 pump_in_done(&r->in);
         return e;
@@ -179,6 +197,8 @@ static void check_limits(struct run *r, int64_t now)
                 if (r->out[i].broken)
                         run_cut_off(r, END_CANCELLED);
         }
+        if (r->in.broken || (r->command->terminal && r->command->terminal->interrupted))
+                run_cut_off(r, END_CANCELLED);
 }
 
 /* Returns the timeout for poll(); -1: no timer is set. */
@@ -186,6 +206,28 @@ static int64_t time_left(const struct run *r, int64_t now)
 {
         const int64_t next = deadline_next(&r->deadlines);
         return next == DEADLINE_NEVER ? -1 : next > now ? next - now : 0;
+}
+
+/* init sends the master of the terminal that it has made.  Each pump gets a descriptor of its own. */
+static void take_terminal(struct run *r, struct message *m)
+{
+        struct cella_terminal *t = r->command->terminal;
+        int out = -1, in = -1;
+        if (t && m->n_fds == 1 && terminal_accept(t, TAKE_FD(m->fds[0])) == 0) {
+                m->n_fds = 0;
+                out = fcntl(t->master, F_DUPFD_CLOEXEC, 3);
+                in = fcntl(t->master, F_DUPFD_CLOEXEC, 3);
+        }
+        if (out < 0 || in < 0) {
+                run_cut_off(r, END_BY_ITSELF);
+                sys_close(out);
+                sys_close(in);
+                return;
+        }
+        r->out[CELLA_STDOUT].from = out;
+        r->out[CELLA_STDOUT].pty = true;
+        r->in.to = in;
+        r->in.terminal = t;
 }
 
 static void receive_init(struct run *r)
@@ -197,7 +239,12 @@ static void receive_init(struct run *r)
                 r->over = true;
                 return;
         }
-        message_close_fds(&m); /* init has no descriptors to send now */
+        if (m.type == INIT_STARTED && r->command->terminal) {
+                take_terminal(r, &m);
+                message_close_fds(&m);
+                return;
+        }
+        message_close_fds(&m); /* init has no other descriptors to send now */
         if (m.type == INIT_EXITED && m.len == sizeof r->facts.exited) {
                 memcpy(&r->facts.exited, data, sizeof r->facts.exited);
                 r->facts.reported = r->over = true;
@@ -234,6 +281,8 @@ static void run_loop(struct run *r)
                         [ON_STDIN] = pump_in_wants(&r->in),
                         [ON_CANCEL] = {r->command->cancel_fd, POLLIN, 0},
                         [ON_NETWORK] = {r->outlet ? outlet_fd(r->outlet) : -1, POLLIN, 0},
+                        [ON_TERMINAL] = {r->command->terminal ? r->command->terminal->event_fd : -1, POLLIN,
+                                         0},
                 };
                 int64_t now = clock_us();
                 int n = sys_poll(fds, N_EVENTS, time_left(r, now));
@@ -242,10 +291,14 @@ static void run_loop(struct run *r)
                                 pump_out_move(&r->out[0]);
                         if (fds[ON_STDERR].revents)
                                 pump_out_move(&r->out[1]);
+                        if (r->in.terminal)
+                                terminal_shown(r->in.terminal, r->out[CELLA_STDOUT].total);
                         if (fds[ON_STDIN].revents)
                                 pump_in_move(&r->in);
                         if (fds[ON_CONTROL].revents)
                                 receive_init(r);
+                        if (fds[ON_TERMINAL].revents)
+                                terminal_event(r->command->terminal);
                         if (fds[ON_NETWORK].revents)
                                 outlet_receive(r->outlet);
                         /* Code that ended by itself was not cancelled. */

@@ -5,7 +5,6 @@ import fcntl
 import io
 import json
 import os
-import pty
 import random
 import re
 import select
@@ -23,7 +22,7 @@ import fake
 from daemon import Daemon
 from fake import Fake, answer, chunked, error, event, events, exit_event, head, output, upgrade
 import support
-from support import cella, ensure, expect, refused, same, spawn, test, until, within
+from support import Terminal, cella, ensure, expect, refused, same, spawn, test, until, within
 
 SBX, EXE = "sbx_" + "a" * 20, "exe_" + "b" * 20
 
@@ -1180,38 +1179,6 @@ def cp_of_a_broken_archive_is_an_error():
 
 
 # shell
-
-
-class Terminal:
-    """cella on a terminal of its own, which is its controlling one."""
-
-    def __init__(self, *args, env):
-        self.master, self.slave = pty.openpty()
-        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
-        self.before = termios.tcgetattr(self.slave)
-        self.process = spawn(*args, env=env, stdin=self.slave, stdout=self.slave, stderr=self.slave, start_new_session=True,
-                             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
-        self.seen = b""
-
-    def wait(self, text, seconds=20):
-        end = time.monotonic() + seconds * support.slack
-        while text not in self.seen:
-            left = end - time.monotonic()
-            if left <= 0 or not select.select([self.master], [], [], left)[0]:
-                support.late(f"no {text!r} in {self.seen!r}")
-            self.seen += os.read(self.master, 4096)
-
-    def type(self, data):
-        os.write(self.master, data)
-
-    def is_raw(self):
-        return not termios.tcgetattr(self.slave)[3] & termios.ICANON
-
-    def end(self, rc):
-        same(self.process.wait(10), rc, f"exit status ({self.seen!r})")
-        same(termios.tcgetattr(self.slave), self.before, "the terminal")
-        os.close(self.slave)
-        os.close(self.master)
 
 
 def echo_shell(request, connection):

@@ -1,13 +1,18 @@
 """Shared by the tests: registration, calls of cella, and error messages."""
 
 import contextlib
+import fcntl
 import inspect
 import json
 import os
+import pty
 import re
+import select
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import threading
 import time
 
@@ -164,6 +169,49 @@ def run_json(*words, **kwargs):
 
 def script(*lines):
     return "\n".join(lines) + "\n"
+
+
+class Terminal:
+    """cella on a terminal of its own, which is its controlling one."""
+
+    def __init__(self, *args, env=None, rows=30, columns=100, stderr=None):
+        self.master, self.slave = pty.openpty()
+        self.resize(rows, columns)
+        self.before = termios.tcgetattr(self.slave)
+        self.process = spawn(*args, env=env, stdin=self.slave, stdout=self.slave, stderr=stderr or self.slave, start_new_session=True,
+                             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+        self.seen = b""
+
+    def resize(self, rows, columns):
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def wait(self, text, seconds=20):
+        end = time.monotonic() + seconds * slack
+        while text not in self.seen:
+            left = end - time.monotonic()
+            if left <= 0 or not select.select([self.master], [], [], left)[0]:
+                late(f"no {text!r} in {self.seen!r}")
+            self.seen += os.read(self.master, 4096)
+
+    def type(self, data):
+        os.write(self.master, data)
+
+    def is_raw(self):
+        return not termios.tcgetattr(self.slave)[3] & termios.ICANON
+
+    def end(self, rc):
+        end = time.monotonic() + 20 * slack
+        while self.process.poll() is None and time.monotonic() < end:
+            if select.select([self.master], [], [], 0.01)[0]:
+                self.seen += os.read(self.master, 4096)
+        while select.select([self.master], [], [], 0)[0]:
+            self.seen += os.read(self.master, 4096)
+        if self.process.poll() is None:
+            late(f"cella was still running ({self.seen!r})")
+        same(self.process.returncode, rc, f"exit status ({self.seen!r})")
+        same(termios.tcgetattr(self.slave), self.before, "the terminal")
+        os.close(self.slave)
+        os.close(self.master)
 
 
 # Failure messages.

@@ -351,7 +351,7 @@ static int take_words(const struct cli_command *self, int argc, char **argv, str
                 return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
                                "--background needs the id of a sandbox, in which the process stays");
         o->command.stdin_fd = STDIN_FILENO;
-        return words_take(&o->command, &o->code, "exec", argc - at, argv + at, err);
+        return words_take(&o->command, &o->code, "exec", false, argc - at, argv + at, err);
 }
 
 static int exec(const struct cli_command *self, int argc, char **argv, struct exec_options *o,

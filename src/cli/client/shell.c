@@ -1,17 +1,12 @@
-/* cli/client/shell.c -- `cella shell`: a terminal in a sandbox, over a WebSocket.
- *
- * Invariant: the terminal of the caller is restored, however this ends. */
+/* cli/client/shell.c -- `cella shell`: a terminal in a sandbox, over a WebSocket. */
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <termios.h>
 #include <unistd.h>
 #include <wslay/wslay.h>
 
@@ -20,6 +15,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "cli/client/api.h"
+#include "cli/terminal.h"
 #include "http/sha1.h"
 #include "sys/file.h"
 
@@ -54,66 +50,6 @@ struct shell {
         char text[TEXT_MAX];
 };
 
-/* ---- the terminal ---- */
-
-static struct termios before;
-static volatile sig_atomic_t is_raw;
-
-static void cook(void)
-{
-        if (is_raw)
-                tcsetattr(STDIN_FILENO, TCSADRAIN, &before);
-        is_raw = 0;
-}
-
-static void make_raw(void)
-{
-        struct termios raw;
-        if (tcgetattr(STDIN_FILENO, &before) < 0)
-                return;
-        raw = before;
-        cfmakeraw(&raw);
-        is_raw = 1;
-        tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
-}
-
-/* SIGTSTP from outside: restores the terminal for the parent shell, and sets it again afterwards. */
-static void on_stop(int number)
-{
-        int saved = errno;
-        bool was_raw = is_raw;
-        (void)number;
-        cook();
-        raise(SIGSTOP);
-        if (was_raw)
-                make_raw();
-        raise(SIGWINCH); /* the size may have changed */
-        errno = saved;
-}
-
-static void take_terminal(void)
-{
-        struct sigaction stop = {.sa_handler = on_stop, .sa_flags = SA_RESTART};
-        sigfillset(&stop.sa_mask);
-        if (!isatty(STDIN_FILENO))
-                return;
-        cli_on_signal(cook);
-        atexit(cook);
-        sigaction(SIGTSTP, &stop, NULL);
-        signal(SIGTTOU, SIG_IGN); /* otherwise tcsetattr() in the background would stop this process */
-        make_raw();
-}
-
-static bool terminal_size(unsigned *columns, unsigned *rows)
-{
-        struct winsize size;
-        if (ioctl(STDIN_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col == 0 || size.ws_row == 0)
-                return false;
-        *columns = size.ws_col;
-        *rows = size.ws_row;
-        return true;
-}
-
 /* ---- messages ---- */
 
 static void queue(struct shell *s, uint8_t opcode, const char *data, size_t len)
@@ -131,7 +67,7 @@ static void report_size(struct shell *s)
 {
         char text[64];
         unsigned columns, rows;
-        if (terminal_size(&columns, &rows))
+        if (user_terminal_size(&columns, &rows))
                 queue(s, WSLAY_TEXT_FRAME, text,
                       (size_t)snprintf(text, sizeof text, "{\"resize\": [%u, %u]}", columns, rows));
 }
@@ -326,15 +262,6 @@ static int go_on(struct shell *s, int resize_fd, struct cella_err *err)
         return r;
 }
 
-static int open_resize(void)
-{
-        sigset_t set;
-        sigemptyset(&set);
-        sigaddset(&set, SIGWINCH);
-        sigprocmask(SIG_BLOCK, &set, NULL);
-        return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
 static int make_key(char ret[BASE64_LEN(KEY_BYTES) + 1])
 {
         char random[KEY_BYTES];
@@ -365,7 +292,7 @@ static int handshake(struct client *client, const char *sandbox, const char *com
         int r = api_sandbox_url(&url, sandbox, "/terminal", err);
         if (r < 0)
                 return r;
-        if (terminal_size(&columns, &rows)) {
+        if (user_terminal_size(&columns, &rows)) {
                 snprintf(number, sizeof number, "%u", columns);
                 url_add_query(&url, "cols", number);
                 snprintf(number, sizeof number, "%u", rows);
@@ -404,10 +331,10 @@ static int converse(struct client *client, struct cella_err *err)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "shell");
         wslay_event_config_set_no_buffering(s.websocket, 1); /* output is passed on without delay */
         wslay_event_config_set_max_recv_msg_length(s.websocket, INT64_MAX);
-        int resize_fd = open_resize();
-        take_terminal();
+        int resize_fd = user_terminal_open_resize();
+        user_terminal_take();
         int r = go_on(&s, resize_fd, err);
-        cook();
+        user_terminal_restore();
         sys_close(resize_fd);
         wslay_event_context_free(s.websocket);
         if (r < 0)

@@ -8,6 +8,7 @@
 
 #include "base/auto.h"
 #include "base/err.h"
+#include "base/runtime.h"
 #include "sys/file.h"
 
 #define CODE_MAX (4u * 1024 * 1024)
@@ -48,12 +49,17 @@ static int need_words(const char *command, struct cella_err *err)
         return err_hint(err, "cella %s --help", command);
 }
 
-int words_take(struct cella_command *c, char **ret_code, const char *command, int argc, char **argv,
-               struct cella_err *err)
+int words_take(struct cella_command *c, char **ret_code, const char *command, bool may_be_alone, int argc,
+               char **argv, struct cella_err *err)
 {
+        struct runtime runtime;
         if (argc > 0 && !strcmp(argv[0], "--")) {
                 c->argv = (const char *const *)argv + 1;
                 return argc > 1 ? 0 : need_words(command, err);
+        }
+        if (argc == 1 && may_be_alone && runtime_find(argv[0], &runtime) == 0 && runtime.repl) {
+                c->runtime = argv[0];
+                return 0;
         }
         if (argc < 2)
                 return need_words(command, err);

@@ -6,10 +6,11 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "sys/file.h"
 
 #define PATIENCE_NS 20000000 /* a call that does not block takes microseconds */
 #define AGAIN_NS 5000000     /* repeated in case the signal came just before the call */
@@ -88,8 +89,11 @@ int pty_check(int fd)
         unsigned number;
         const int flags = fcntl(fd, F_GETFL);
         /* AT_STATX_DONT_SYNC: does not wait for a file server. */
-        if (flags < 0 || statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &st) < 0)
+        if (flags < 0)
                 return -errno;
+        int r = sys_statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &st);
+        if (r < 0)
+                return r;
         if ((flags & O_PATH) || (flags & O_ACCMODE) != O_RDWR || !S_ISCHR(st.stx_mode) ||
             st.stx_rdev_major != PTMX_MAJOR || st.stx_rdev_minor != PTMX_MINOR ||
             ioctl(fd, TIOCGPTN, &number) < 0)
