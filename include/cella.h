@@ -149,6 +149,7 @@ struct cella_command {
         const char *program;     /* program to use for the runtime; NULL: found by its name in PATH */
         const char *code;        /* source code for the runtime; NULL: it reads commands, from a terminal */
         size_t code_len;
+        const char *code_file;  /* instead of code: the absolute path of a file that is in the sandbox */
         const char *file_name;  /* file name that the code sees; NULL: passed like -c */
         const char *const *env; /* NULL-terminated K=V, added to the clean environment; may be NULL */
         const char *cwd;        /* NULL: /workspace, or the image's working directory for a command */
@@ -213,6 +214,7 @@ struct cella_result {
         /* If a limit or a refusal ended the run: which one, and what raises it.  If a module could not be
          * imported and a recipe has it: the recipe.  Else "". */
         char hint[200];
+        char missing_module[64]; /* that Python or Node could not import; from its error message.  Else "" */
 };
 
 /* The isolation between the code and the host.  `cella doctor` lists the names of the layers. */
@@ -242,6 +244,15 @@ void cella_sandbox_isolation(const struct cella_sandbox *sandbox, struct cella_i
  * cella_result_done(). */
 int cella_run(struct cella_sandbox *sandbox, const struct cella_command *command, struct cella_result *ret,
               struct cella_err *err);
+
+/* After a run with list_files in which the sandbox did not end: the type and permissions of a file of the
+ * workspace, as in stat (a link is not followed); and its content, if it is a regular file.  The path and the
+ * content come from the sandbox.  A negative value of on_data ends the reading and is returned; then *err is
+ * not modified. */
+int cella_file_mode(struct cella_sandbox *sandbox, const char *path, unsigned *ret, struct cella_err *err);
+int cella_file_read(struct cella_sandbox *sandbox, const char *path,
+                    int (*on_data)(void *userdata, const char *data, size_t len), void *userdata,
+                    struct cella_err *err);
 
 /* Frees everything that the result points to, but not the struct itself. */
 void cella_result_done(struct cella_result *result);

@@ -265,6 +265,21 @@ static int add_compiled(struct command_form *b, const struct command_place *plac
         return add_argument(b, b->compile.out, err);
 }
 
+/* Compiles a file that is in the sandbox already. */
+static int add_compiled_file(struct command_form *b, const struct cella_command *command,
+                             const struct runtime *runtime, struct cella_err *err)
+{
+        const char *slash = strrchr(command->code_file, '/');
+        const size_t len = slash ? (size_t)(slash - command->code_file) : sizeof b->code_dir;
+        if (len >= sizeof b->code_dir)
+                return err_say(err, CELLA_TOO_LARGE, -ENAMETOOLONG, "the path of the code is too long");
+        memcpy(b->code_dir, command->code_file, len);
+        int r = compile_plan(&b->compile, runtime, b->code_dir, slash + 1,
+                             command->cwd ? command->cwd : "/workspace", "/run", err);
+        b->head.flags |= INIT_MADE;
+        return r < 0 ? r : add_argument(b, b->compile.out, err);
+}
+
 /* Uses a file in the workspace with an ordinary name. */
 static int add_script(struct command_form *b, const struct cella_command *command, struct cella_err *err)
 {
@@ -323,12 +338,20 @@ static int add_runtime(struct command_form *b, const struct command_place *place
                             : place->image   ? image_runtime(place->image, command->runtime)
                                              : NULL;
         b->runtime.program = known ? known : b->runtime.program;
-        if (!command->code && !b->runtime.repl)
+        if (!command->code && !command->code_file && !b->runtime.repl)
                 return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%.60s needs code", command->runtime);
+        if (b->runtime.compile && command->code_file)
+                return add_compiled_file(b, command, &b->runtime, err);
         if (b->runtime.compile)
                 return add_compiled(b, place, command, &b->runtime, err);
-        if ((r = add_argument(b, b->runtime.program, err)) < 0 || !command->code)
+        if ((r = add_argument(b, b->runtime.program, err)) < 0)
                 return r;
+        if (command->code_file && b->runtime.verb && (r = add_argument(b, b->runtime.verb, err)) < 0)
+                return r;
+        if (command->code_file)
+                return add_argument(b, command->code_file, err);
+        if (!command->code)
+                return 0;
         if (b->runtime.script && place->own_workspace && !command->file_name)
                 return add_script(b, command, err);
         return fits_argument(&b->runtime, command) ? add_code_argument(b, command, err)

@@ -24,6 +24,7 @@ struct command_form {
         size_t len, size;
         struct init_spawn head;
         char file_name[256];    /* the file that INIT_PUT_FILE must write first; "": none */
+        char code_dir[1024];    /* of code_file, for the compiler */
         bool in_workspace;      /* the file is in /workspace, otherwise in /run */
         struct compile compile; /* the compiler that runs first; no words: none */
         struct runtime runtime; /* of the command; no name: none */

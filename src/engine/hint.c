@@ -1,5 +1,6 @@
 #include "engine/hint.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -106,30 +107,41 @@ void hint_set(const struct verdict_facts *facts, const struct cella_limits *limi
 /* The modules of the recipe `data` (cli/image/recipe.c). */
 static const char *const modules[] = {"requests", "pandas", "numpy", "matplotlib"};
 
-/* Returns the last module that the text says is missing, if it is in the table. */
-static const char *find_missing(const char *text, size_t len)
+/* Copies the last module that the text says is missing; only characters that names of modules have. */
+static void find_missing(const char *text, size_t len, char *ret, size_t size)
 {
-        static const char error[] = "ModuleNotFoundError", missing[] = "No module named '";
-        const char *name = NULL, *end = text + len;
-        if (!memmem(text, len, error, sizeof error - 1))
-                return NULL;
-        for (const char *at = text; (at = memmem(at, (size_t)(end - at), missing, sizeof missing - 1));)
-                name = at += sizeof missing - 1;
-        for (size_t i = 0; name && i < ARRAY_LEN(modules); i++) {
-                const size_t n = strlen(modules[i]);
-                if ((size_t)(end - name) > n && !memcmp(name, modules[i], n) &&
-                    (name[n] == '\'' || name[n] == '.'))
+        const bool python = memmem(text, len, "ModuleNotFoundError", 19) != NULL;
+        const char *begin = python ? "No module named '" : "Error: Cannot find module '", *name = NULL;
+        const char *end = text + len;
+        for (const char *at = text; (at = memmem(at, (size_t)(end - at), begin, strlen(begin)));)
+                name = at += strlen(begin);
+        size_t n = 0;
+        while (name && name + n < end && n < size - 1 &&
+               (isalnum((unsigned char)name[n]) || strchr("_-./@", name[n])))
+                n++;
+        if (!name || name + n >= end || name[n] != '\'')
+                return;
+        memcpy(ret, name, n);
+        ret[n] = '\0';
+}
+
+static const char *find_installable(const char *name)
+{
+        for (size_t i = 0; i < ARRAY_LEN(modules); i++)
+                if (strcspn(name, ".") == strlen(modules[i]) &&
+                    !strncmp(name, modules[i], strlen(modules[i])))
                         return modules[i];
-        }
         return NULL;
 }
 
 void hint_of_module(const char *error, size_t len, struct cella_result *r)
 {
-        const char *module = NULL;
         const size_t skipped = len > HINT_ERROR_END ? len - HINT_ERROR_END : 0;
-        if (error && !r->hint[0] && r->status == CELLA_EXITED && r->exit_code == 1)
-                module = find_missing(error + skipped, len - skipped);
+        r->missing_module[0] = '\0';
+        if (!error || r->hint[0] || r->status != CELLA_EXITED || r->exit_code != 1)
+                return;
+        find_missing(error + skipped, len - skipped, r->missing_module, sizeof r->missing_module);
+        const char *module = find_installable(r->missing_module);
         if (module)
                 snprintf(r->hint, sizeof r->hint,
                          "%s is not installed: 'cella image bootstrap data' makes the image \"data\", which "

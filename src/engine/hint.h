@@ -9,7 +9,8 @@ void hint_set(const struct verdict_facts *facts, const struct cella_limits *limi
               struct cella_result *result);
 
 /* If there is no hint yet and the error of the code, such as its standard error, ends with a
- * ModuleNotFoundError for a module of the image recipe `data`: sets result->hint, which names the recipe. */
+ * message that a module is missing: sets result->missing_module; and result->hint, which names the image
+ * recipe `data`, if the module is in it. */
 #define HINT_ERROR_END 1024 /* bytes at the end of the error that are read */
 void hint_of_module(const char *error, size_t len, struct cella_result *result);
 

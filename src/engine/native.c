@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "cella.h"
 #include "engine/docker.h"
+#include "engine/files.h"
 #include "engine/outlet.h"
 #include "engine/result.h"
 #include "engine/run.h"
@@ -15,6 +16,7 @@
 #include "keeper/spawn/assemble.h"
 #include "keeper/spawn/image_root.h"
 #include "sys/file.h"
+#include "wire/init.h"
 
 struct cella_sandbox {
         struct sandbox *keeper;
@@ -129,6 +131,25 @@ int cella_run(struct cella_sandbox *sandbox, const struct cella_command *command
         if (sandbox_has_ended(sandbox->keeper))
                 return err_say(err, CELLA_NOT_FOUND, -ESRCH, "the sandbox has ended");
         return run_command(sandbox->keeper, sandbox->outlet, sandbox->image, command, ret, err);
+}
+
+int cella_file_mode(struct cella_sandbox *sandbox, const char *path, unsigned *ret, struct cella_err *err)
+{
+        struct cella_err spare;
+        struct init_stat st = {0};
+        int r = files_get(sandbox->keeper, INIT_STAT, path, &st, NULL, NULL, native_place(err, &spare));
+        if (r == 0)
+                *ret = st.mode;
+        return r;
+}
+
+int cella_file_read(struct cella_sandbox *sandbox, const char *path,
+                    int (*on_data)(void *userdata, const char *data, size_t len), void *userdata,
+                    struct cella_err *err)
+{
+        struct cella_err spare;
+        return files_get(sandbox->keeper, INIT_READ, path, NULL, on_data, userdata,
+                         native_place(err, &spare));
 }
 
 void cella_result_done(struct cella_result *result)

@@ -16,8 +16,8 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "cli/client/api.h"
-#include "cli/client/new_file.h"
 #include "cli/client/tar.h"
+#include "cli/new_file.h"
 #include "sys/file.h"
 
 #define BYTES_MAX_DEFAULT UINT64_C(1073741824)

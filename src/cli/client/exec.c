@@ -28,7 +28,8 @@ struct exec_options {
         struct cella_options limits;
         struct cella_command command;
         const char *sandbox; /* NULL: the daemon chooses one */
-        char *code, *input;  /* owned */
+        struct words words;
+        char *input; /* owned */
         size_t input_len;
 };
 
@@ -351,7 +352,8 @@ static int take_words(const struct cli_command *self, int argc, char **argv, str
                 return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
                                "--background needs the id of a sandbox, in which the process stays");
         o->command.stdin_fd = STDIN_FILENO;
-        return words_take(&o->command, &o->code, "exec", false, argc - at, argv + at, err);
+        o->words.command = "exec";
+        return words_take(&o->command, &o->words, argc - at, argv + at, err);
 }
 
 static int exec(const struct cli_command *self, int argc, char **argv, struct exec_options *o,
@@ -392,7 +394,7 @@ static int exec_main(const struct cli_command *self, int argc, char **argv)
         static struct exec_options o; /* large */
         struct cella_err err = {0};
         int r = exec(self, argc, argv, &o, &err);
-        free(o.code);
+        free(o.words.code);
         free(o.input);
         return cli_finish(r, &err, o.json);
 }

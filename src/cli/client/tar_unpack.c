@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "cli/client/new_file.h"
 #include "cli/client/tar.h"
+#include "cli/new_file.h"
 #include "sys/file.h"
 
 #define METAS_MAX 8 /* headers that describe one entry */

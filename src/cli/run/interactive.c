@@ -69,7 +69,7 @@ int interactive_choose(struct run_options *o, struct cella_err *err)
         if (o->tty && !(isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)))
                 return err_say(err, CELLA_INVALID_REQUEST, -ENOTTY,
                                "--tty needs a terminal as standard input and output");
-        if (!o->tty && (o->command.code || !may))
+        if (!o->tty && (o->command.code || o->command.code_file || !may))
                 return 0;
         o->terminal = (struct cella_terminal)CELLA_TERMINAL_NONE;
         o->terminal.on_event = on_resize;

@@ -148,6 +148,9 @@ static int set_allow_private(void *target, const char *value, struct cella_err *
 int run_options_check(struct run_options *o, struct cella_err *err)
 {
         struct cella_network *n = &o->options.network;
+        if (o->out && o->options.workspace && !o->options.workspace_writable)
+                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                               "--out needs a writable workspace: a private one, or --workspace DIR:rw");
         if (o->allowed.n > 0 && n->tier == CELLA_ELEVATED)
                 return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
                                "--allow goes with --network standard; elevated is any public address");
@@ -197,6 +200,8 @@ static int set_verbose(void *target, const char *value, struct cella_err *err)
 static const struct cli_option options[] = {
         {"workspace", "DIR[:ro|:rw]", "mount DIR at /workspace (read-only unless :rw)", set_workspace},
         {"mount", "SRC:DST[:ro|:rw]", "mount a file or directory at DST (read-only unless :rw)", set_mount},
+        {"out", "DIR", "copy the files that the code has written in /workspace to DIR",
+         CLI_INTO(CLI_TEXT, struct run_options, out)},
         {"env", "NAME=VALUE", "set a variable; nothing is inherited", set_env, .letter = 'e'},
         {"cwd", "DIR", "working directory (/workspace)", set_cwd},
         {"user", "user|root", "the user of the code inside; outside it has no rights (user)", set_user},
@@ -222,7 +227,7 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_run = {
         .name = "run",
-        .usage = "[OPTIONS] RUNTIME -c CODE [ARG...] | RUNTIME FILE [ARG...] | -- COMMAND [ARG...] |\n"
+        .usage = "[OPTIONS] RUNTIME -c CODE [ARG...] | [RUNTIME] FILE [ARG...] | -- COMMAND [ARG...] |\n"
                  "                 RUNTIME | --image NAME",
         .text = "The exit status is that of the code; 124 after a timeout, 137 if it was killed because of "
                 "its\n"

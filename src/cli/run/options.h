@@ -2,6 +2,7 @@
 #pragma once
 #include "cella.h"
 #include "cli/cli.h"
+#include "cli/run/words.h"
 #include "engine/terminal.h"
 
 #define RUN_LIST_MAX 64
@@ -13,11 +14,13 @@ struct run_options {
         const char *env[RUN_LIST_MAX * 4];
         size_t n_env;
         struct cli_list allowed, blocked, private; /* patterns of network destinations */
-        bool json, verbose;
+        bool json, verbose, quiet;
+        const char *out;       /* --out */
+        int out_dir;           /* -1: not open */
         bool interactive, tty; /* -i, -t */
         struct cella_terminal terminal;
-        bool understood;                /* the command line was valid */
-        char *code;                     /* contents of a file; owned */
+        bool understood; /* the command line was valid */
+        struct words words;
         char *copies[RUN_LIST_MAX + 2]; /* of --mount and --workspace, split at their colons; owned */
         size_t n_copies;
 };

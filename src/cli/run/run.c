@@ -1,6 +1,7 @@
 /* cli/run/run.c -- `cella run`. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include "cli/cli.h"
 #include "cli/run/interactive.h"
 #include "cli/run/options.h"
+#include "cli/run/out.h"
 #include "cli/run/words.h"
 #include "engine/hint.h"
 #include "engine/result.h"
@@ -116,6 +118,32 @@ static void print_json(const struct cella_result *result, const char *runtime,
         putchar('\n');
 }
 
+/* A copied file does not find the modules beside it.  The name of the module comes from the code: it is used
+ * for nothing else. */
+static void hint_of_sibling(const struct run_options *o, struct cella_result *r)
+{
+        static const char *const suffixes[] = {".py", ".js", ".json", ""};
+        const char *module = r->missing_module, *file = o->words.file,
+                   *slash = file ? strrchr(file, '/') : NULL;
+        char path[PATH_MAX];
+        if (!file || o->options.workspace || !module[0] || module[0] == '/' || strstr(module, ".."))
+                return;
+        module += !strncmp(module, "./", 2) ? 2 : 0;
+        const int dir_len = slash ? (int)(slash - file) : 0, len = (int)strcspn(module, ".");
+        for (size_t i = 0; i < ARRAY_LEN(suffixes); i++) {
+                snprintf(path, sizeof path, "%.*s%s%.*s%s", dir_len, file, slash ? "/" : "./", len, module,
+                         suffixes[i]);
+                if (access(path, F_OK) < 0)
+                        continue;
+                snprintf(r->hint, sizeof r->hint,
+                         "%.*s is beside %.40s; to show the directory to the code: cella run --workspace "
+                         "%.*s %s %.40s",
+                         len, module, slash ? slash + 1 : file, slash ? dir_len : 1, slash ? file : ".",
+                         o->command.runtime, slash ? slash + 1 : file);
+                return;
+        }
+}
+
 static int cli_run_execute(struct run_options *o, struct cella_err *err)
 {
         static const int streams[2] = {STDOUT_FILENO, STDERR_FILENO};
@@ -124,11 +152,11 @@ static int cli_run_execute(struct run_options *o, struct cella_err *err)
         struct cella_result result;
         sigset_t signals;
         o->command.env = o->env;
-        o->command.list_files = o->json;
+        o->command.list_files = o->json || o->out;
         o->command.final = true;
         o->command.stream_fds = o->json ? NULL : streams;
         o->command.cancel_fd = open_cancel(&signals);
-        int r = cella_sandbox_new(&o->options, &sandbox, err);
+        int copied = 0, r = cella_sandbox_new(&o->options, &sandbox, err);
         if (r == 0) {
                 interactive_begin(o);
                 r = cella_run(sandbox, &o->command, &result, err);
@@ -136,8 +164,12 @@ static int cli_run_execute(struct run_options *o, struct cella_err *err)
         }
         if (r == 0)
                 cella_sandbox_isolation(sandbox, &isolation);
+        if (r == 0 && o->out)
+                copied = out_copy(o, o->out_dir, sandbox, &result, err);
         cella_sandbox_free(sandbox);
         int status = r == 0 ? exit_status(&result, o) : 0;
+        if (r == 0)
+                hint_of_sibling(o, &result);
         /* Everything is cleaned up: signals may end the process again. */
         sigprocmask(SIG_UNBLOCK, &signals, NULL);
         close(o->command.cancel_fd);
@@ -150,7 +182,7 @@ static int cli_run_execute(struct run_options *o, struct cella_err *err)
         else if (cli_stderr_ready())
                 report_why(&result);
         cella_result_done(&result);
-        return status;
+        return copied < 0 ? copied : status;
 }
 
 /* Implements `cella run`; sets *err if it returns -errno. */
@@ -172,15 +204,19 @@ static int cli_run_code(const struct cli_command *self, int argc, char **argv, s
         int words = r;
         if ((r = run_options_check(o, err)) < 0)
                 return r;
+        o->words.command = self->name;
+        o->words.workspace = o->options.workspace;
+        o->words.may_be_alone = interactive_possible(o);
         /* Without words, the default command of the image runs. */
         if (words < argc || !o->options.image)
-                r = words_take(&o->command, &o->code, self->name, interactive_possible(o), argc - words,
-                               argv + words, err);
+                r = words_take(&o->command, &o->words, argc - words, argv + words, err);
         if (r < 0 || (r = interactive_choose(o, err)) < 0)
                 return r;
         if (o->options.limits.timeout_ms == 0)
                 o->options.limits.timeout_ms =
                         o->command.terminal ? TERMINAL_TIMEOUT_MS : standard.timeout_ms;
+        if (o->out && (r = o->out_dir = out_open(o->out, err)) < 0)
+                return r;
         o->understood = true;
         return cli_run_execute(o, err);
 }
@@ -192,12 +228,13 @@ static bool runs_in_image(const struct run_options *o)
 
 int run_main(const struct cli_command *self, int argc, char **argv)
 {
-        static struct run_options o; /* large */
+        static struct run_options o = {.out_dir = -1}; /* large */
         struct cella_err err = {0};
         int r = cli_run_code(self, argc, argv, &o, &err);
         for (size_t i = 0; i < o.n_copies; i++)
                 free(o.copies[i]);
-        free(o.code);
+        free(o.words.code);
+        sys_close(o.out_dir);
         if (r >= 0)
                 return r;
         if (err.kind == CELLA_RUNTIME_NOT_FOUND) {

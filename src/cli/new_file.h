@@ -1,4 +1,4 @@
-/* cli/client/new_file.h -- a file that gets its name when it is complete.
+/* cli/new_file.h -- a file that gets its name when it is complete.
  *
  * The data is written to a temporary file in the same directory, which is then renamed.  So the name itself
  * is never opened: an existing file is replaced, not written to, and a symbolic link is replaced, not

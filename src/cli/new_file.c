@@ -1,4 +1,4 @@
-#include "cli/client/new_file.h"
+#include "cli/new_file.h"
 
 #include <errno.h>
 #include <stdio.h>
