@@ -1,6 +1,7 @@
 #include "base/limits.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/auto.h"
@@ -69,6 +70,30 @@ void cella_options_default(struct cella_options *options)
 {
         memset(options, 0, sizeof *options);
         cella_limits_default(&options->limits);
+}
+
+void limit_write(const struct limit *l, uint64_t value, char *ret, size_t size)
+{
+        static const struct limit_scale {
+                uint64_t scale;
+                const char *name;
+        } bytes[] = {{K * K * K * K, "T"}, {K * K * K, "G"}, {K * K, "M"}, {K, "K"}, {1, ""}},
+          times[] = {{3600000, "h"}, {60000, "m"}, {1000, "s"}, {1, "ms"}};
+        const struct limit_scale *unit = bytes;
+        if (l->unit == LIMIT_CORES) {
+                const int digits = value % 10 ? 3 : value % 100 ? 2 : value % 1000 ? 1 : 0;
+                snprintf(ret, size, "%.*f", digits, (double)value / 1000);
+                return;
+        }
+        if (l->unit == LIMIT_COUNT) {
+                snprintf(ret, size, "%llu", (unsigned long long)value);
+                return;
+        }
+        if (l->unit == LIMIT_TIME)
+                unit = times;
+        while (unit->scale > 1 && (value == 0 || value % unit->scale))
+                unit++;
+        snprintf(ret, size, "%llu%s", (unsigned long long)(value / unit->scale), unit->name);
 }
 
 int limits_check(const struct cella_limits *limits, struct cella_err *err)

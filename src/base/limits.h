@@ -34,6 +34,9 @@ extern const size_t limits_table_len;
 uint64_t limit_get(const struct cella_limits *limits, const struct limit *limit);
 void limit_put(struct cella_limits *limits, const struct limit *limit, uint64_t value);
 
+/* Writes a value as it can be typed: 512M, 300s, 0.5. */
+void limit_write(const struct limit *limit, uint64_t value, char *ret, size_t size);
+
 /* The bits of all limits; and the limit of the lowest bit that is set, NULL if there is none. */
 uint32_t limits_bits(void);
 const struct limit *limit_of_bits(uint32_t bits);

@@ -60,9 +60,17 @@ int parse_bytes(const char *text, uint64_t *ret)
 {
         static const struct unit units[] = {
                 {"", 1},
+                {"B", 1},
                 {"K", 1024},
                 {"M", 1024 * 1024},
                 {"G", 1024 * 1024 * 1024},
+                {"T", UINT64_C(1) << 40},
+                {"KB", 1024}, /* as in docker */
+                {"MB", 1024 * 1024},
+                {"GB", 1024 * 1024 * 1024},
+                {"KiB", 1024},
+                {"MiB", 1024 * 1024},
+                {"GiB", 1024 * 1024 * 1024},
         };
         return with_unit(text, units, ARRAY_LEN(units), ret);
 }

@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 /* Each function returns 0, -EINVAL (wrong form) or -ERANGE (too large). */
-int parse_bytes(const char *text, uint64_t *ret);        /* 512, 4K, 1.5M, 2G: powers of 1024 */
+int parse_bytes(const char *text, uint64_t *ret);        /* 512, 4K, 1.5M, 2g, 1GiB: powers of 1024 */
 int parse_milliseconds(const char *text, uint64_t *ret); /* 100ms, 5s, 2m, 1h; no unit: seconds */
 int parse_thousandths(const char *text, uint64_t *ret);  /* 0.5, 2 */
 int parse_count(const char *text, uint64_t *ret);

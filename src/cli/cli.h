@@ -38,6 +38,7 @@ struct cli_option {
         enum cli_field field;
         size_t offset;
         char letter; /* short form; 0: none */
+        bool rare;   /* only `cella help COMMAND` explains it */
 };
 
 #define CLI_INTO(kind, type, member) NULL, kind, offsetof(type, member)
@@ -49,8 +50,11 @@ struct cli_command {
         const char *text;    /* further text; may be NULL */
         const struct cli_option *options;
         size_t n_options;
-        bool takes_limits;  /* accepts the options of base/limits.c, in a struct cella_options */
-        bool takes_runtime; /* its help lists the runtimes */
+        /* With examples, --help prints only these and the options that are not rare: */
+        const char *examples;    /* lines; may be NULL */
+        const char *short_usage; /* like usage, in one line */
+        bool takes_limits;       /* accepts the options of base/limits.c, in a struct cella_options */
+        bool takes_runtime;      /* its help lists the runtimes */
         int (*main)(const struct cli_command *self, int argc, char **argv);
 };
 
@@ -86,7 +90,12 @@ int cli_parse(const struct cli_command *command, int argc, char **argv, void *ta
 int cli_parse_all(const struct cli_command *command, int argc, char **argv, void *target,
                   struct cella_options *options, struct cella_err *err);
 
+/* What the help calls the value of a limit, by its enum limit_unit. */
+extern const char *const cli_units[];
+
+/* Explains all options; or for a command with examples, those that are often used. */
 void cli_print_help(const struct cli_command *command);
+void cli_print_short_help(const struct cli_command *command);
 
 /* Returns whether a line can be written to stderr without blocking: a stopped reader must not block this
  * process. */

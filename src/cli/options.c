@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -52,7 +53,7 @@ const struct cli_name *cli_find_name(const char *name)
         return NULL;
 }
 
-static const char *const unit_names[] = {
+const char *const cli_units[] = {
         [LIMIT_BYTES] = "SIZE", [LIMIT_TIME] = "TIME", [LIMIT_CORES] = "N", [LIMIT_COUNT] = "N"};
 
 static int set_limit(const struct limit *limit, struct cella_options *options, const char *text,
@@ -72,10 +73,14 @@ static int set_limit(const struct limit *limit, struct cella_options *options, c
                 return err_say(err, CELLA_INVALID_REQUEST, r, "--%s takes %s, not '%.40s'", limit->option,
                                examples[limit->unit], text);
         /* 0 would mean "not set", and a large number could overflow to a small one. */
-        if (r < 0 || value < limit->min || value > limit->max)
+        if (r < 0 || value < limit->min || value > limit->max) {
+                char min[32], max[32];
+                limit_write(limit, limit->min, min, sizeof min);
+                limit_write(limit, limit->max, max, sizeof max);
                 return err_say(err, CELLA_INVALID_REQUEST, -ERANGE,
-                               "--%s %.40s is out of range (%s: %llu to %llu)", limit->option, text,
-                               limit->name, (unsigned long long)limit->min, (unsigned long long)limit->max);
+                               "--%s %.40s is out of range (%s: %s to %s)", limit->option, text, limit->name,
+                               min, max);
+        }
         limit_put(&options->limits, limit, value);
         options->required |= limit->bit;
         return 0;
@@ -191,7 +196,7 @@ static int take_letters(const struct cli_command *c, char **words, int n, void *
                 const char *value = at[1] ? at + 1 : n > 1 ? words[1] : NULL;
                 if (!value)
                         return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "-%c needs a value (%s)", *at,
-                                       option ? option->argument : unit_names[limit->unit]);
+                                       option ? option->argument : cli_units[limit->unit]);
                 *used = at[1] ? 1 : 2;
                 return option ? set_option(option, target, value, err)
                               : set_limit(limit, options, value, err);
@@ -221,7 +226,7 @@ static int take_option(const struct cli_command *c, char **words, int n, void *t
         }
         if (!value)
                 return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s needs a value (%s)", words[0],
-                               option ? option->argument : unit_names[limit->unit]);
+                               option ? option->argument : cli_units[limit->unit]);
         *used = equals ? 1 : 2;
         return option ? set_option(option, target, value, err) : set_limit(limit, options, value, err);
 }
@@ -235,7 +240,10 @@ int cli_parse(const struct cli_command *c, int argc, char **argv, void *target, 
                 if (!strcmp(argv[i], "--"))
                         break;
                 if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
-                        cli_print_help(c);
+                        if (c->examples)
+                                cli_print_short_help(c);
+                        else
+                                cli_print_help(c);
                         return CLI_HELP;
                 }
                 int r = take_option(c, argv + i, argc - i, target, options, &used, err);
@@ -267,51 +275,6 @@ int cli_parse_all(const struct cli_command *c, int argc, char **argv, void *targ
         return words;
 }
 
-static void print_standard(const struct limit *l)
-{
-        if (l->standard == 0)
-                printf(" (none)\n");
-        else if (l->unit == LIMIT_BYTES)
-                printf(" (%lluM)\n", (unsigned long long)(l->standard >> 20));
-        else if (l->unit == LIMIT_TIME)
-                printf(" (%llus)\n", (unsigned long long)(l->standard / 1000));
-        else if (l->unit == LIMIT_CORES)
-                printf(" (%llu)\n", (unsigned long long)(l->standard / 1000));
-        else
-                printf(" (%llu)\n", (unsigned long long)l->standard);
-}
-
-void cli_print_help(const struct cli_command *c)
-{
-        char left[64];
-        const struct cli_name *name = cli_find_name(c->name);
-        printf("usage: cella %s %s\n\n%s\n", c->name, c->usage,
-               c->summary || !name ? c->summary : name->summary);
-        if (c->text)
-                printf("\n%s\n", c->text);
-        if (c->takes_runtime)
-                printf("\nruntimes (a version may follow the name: python3.12, node22, c++20):\n ");
-        for (size_t i = 0; c->takes_runtime && i < runtimes_len; i++)
-                printf(" %s", runtimes[i].name);
-        if (c->takes_runtime)
-                putchar('\n');
-        if (c->n_options > 0 || c->takes_limits)
-                printf("\noptions:\n");
-        for (size_t i = 0; i < c->n_options; i++) {
-                snprintf(left, sizeof left, "--%s %s", c->options[i].name,
-                         c->options[i].argument ? c->options[i].argument : "");
-                printf("  %-28s %s\n", left, c->options[i].help);
-        }
-        if (c->takes_limits)
-                printf("\nlimits (SIZE: K, M, G; TIME: ms, s, m, h), with their defaults:\n");
-        for (size_t i = 0; c->takes_limits && i < limits_table_len; i++) {
-                snprintf(left, sizeof left, "--%s %s", limits_table[i].option,
-                         unit_names[limits_table[i].unit]);
-                printf("  %-28s %s", left, limits_table[i].help);
-                print_standard(&limits_table[i]);
-        }
-}
-
 bool cli_stderr_ready(void)
 {
         struct pollfd fd = {STDERR_FILENO, POLLOUT, 0};
@@ -320,7 +283,8 @@ bool cli_stderr_ready(void)
 
 int cli_fail(const struct cella_err *err, int status)
 {
-        bool colour = isatty(STDERR_FILENO);
+        const char *no_colour = getenv("NO_COLOR");
+        bool colour = isatty(STDERR_FILENO) && !(no_colour && *no_colour);
         char msg[sizeof err->msg], hint[sizeof err->hint];
         if (!cli_stderr_ready())
                 return status;

@@ -100,7 +100,7 @@ static int cli_start_program(const struct program *p, int argc)
         }
         if (!strcmp(argv[1], "help"))
                 return help(p, argv[2]);
-        if (!strcmp(argv[1], "--version"))
+        if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))
                 return version_main(&version_command, 1, argv);
         const struct cli_command *c =
                 !strcmp(argv[1], "version") ? &version_command : find_command(p, argv[1], &status);

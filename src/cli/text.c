@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/auto.h"
 #include "base/utf8.h"
 
 #define CELL_MAX 1024
@@ -45,6 +46,27 @@ void text_safe(char *out, size_t size, const char *text)
                 len -= used;
         }
         out[at] = '\0';
+}
+
+void text_limit(char *out, size_t size, const char *status, const char *hint)
+{
+        static const struct {
+                const char *option, *before, *after;
+        } words[] = {
+                {"timeout", "stopped after ", ""},         {"cpu-time", "stopped after ", " of CPU time"},
+                {"memory", "stopped at ", " of memory"},   {"output", "stopped at ", " of output"},
+                {"disk", "failed at ", " on the disk"},    {"inodes", "failed at ", " files on the disk"},
+                {"processes", "failed at ", " processes"},
+        };
+        const char *colon = strstr(hint, ": "), *reached = strstr(hint, " reached; ");
+        for (size_t i = 0; colon && reached && reached > colon && i < ARRAY_LEN(words); i++)
+                if (strlen(words[i].option) == (size_t)(colon - hint) &&
+                    !strncmp(words[i].option, hint, (size_t)(colon - hint))) {
+                        snprintf(out, size, "%s%.*s%s (--%s)", words[i].before, (int)(reached - colon - 2),
+                                 colon + 2, words[i].after, words[i].option);
+                        return;
+                }
+        snprintf(out, size, "%s%s%s", status, hint[0] ? "; " : "", hint);
 }
 
 void text_print(FILE *out, const char *text, size_t len)

@@ -8,6 +8,10 @@
 /* Copies text as one harmless line, cut if it does not fit.  text NULL: "". */
 void text_safe(char *out, size_t size, const char *text);
 
+/* Says in a few words that a limit ended a run, for a status such as "timeout" and the hint of the result:
+ * "stopped after 2 s (--timeout)".  Another status or hint: both, joined. */
+void text_limit(char *out, size_t size, const char *status, const char *hint);
+
 /* Writes len bytes; newlines and tabs are kept. */
 void text_print(FILE *out, const char *text, size_t len);
 

@@ -9,6 +9,7 @@
 
 #include "base/auto.h"
 #include "base/err.h"
+#include "base/parse.h"
 #include "base/runtime.h"
 #include "engine/terminal.h"
 #include "wire/egress.h"
@@ -511,10 +512,12 @@ static const char *program_of(const struct image *image, const struct cella_comm
 static int explain_runtime(const struct image *image, const char *name, int num, struct cella_err *err)
 {
         struct runtime runtime;
+        const char *near = parse_nearest(name, &runtimes[0].name, runtimes_len, sizeof runtimes[0]);
         err_say(err, CELLA_RUNTIME_NOT_FOUND, num, "runtime not found: %.60s", name);
         if (runtime_find(name, &runtime) < 0)
-                return err_hint(err,
-                                "cella runtime ls shows what there is; any program: cella run -- COMMAND");
+                return near ? err_hint(err, "did you mean %s? cella runtime ls shows what there is", near)
+                            : err_hint(err, "cella runtime ls shows what there is; any program: cella run -- "
+                                            "COMMAND");
         if (image)
                 return err_hint(err,
                                 "the image has no %.40s: cella runtime ls --image NAME shows what it has",

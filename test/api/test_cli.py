@@ -1369,7 +1369,7 @@ def real_exec_is_like_run():
         expect(call_real(d, "exec", s, "--", "sh", "-c", "echo out; echo err >&2; exit 3"), rc=3, out="out\n", err="err\n")
         r = call_real(d, "exec", s, "--", "cat", input=data)
         ensure(r.rc == 0 and r.raw == data, f"{len(r.raw)} bytes of {len(data)} came back", r)
-        expect(call_real(d, "exec", "--timeout", "200ms", s, "--", "sleep", "9"), rc=124, err="cella: timeout; timeout: 200 ms reached; limits.timeout_ms, --timeout\n")
+        expect(call_real(d, "exec", "--timeout", "200ms", s, "--", "sleep", "9"), rc=124, err="cella: stopped after 200 ms (--timeout)\n")
         refused(call_real(d, "exec", s, "--", "no-such-program"), 127, "command not found: no-such-program")
         refused(call_real(d, "exec", "-", "--", "no-such-program"), 127, "command not found: no-such-program")
         r = call_real(d, "exec", "--json", "-", "--", "no-such-program")

@@ -222,3 +222,11 @@ def short_options_can_be_joined():
     refused(run("-ix", "--", "true"), 2, "unknown option '-ix'")
     refused(run("-timeout", "3", "--", "true"), 2, "unknown option '-timeout'", "did you mean --timeout?")
     refused(run("-e"), 2, "-e needs a value")
+
+
+@test(unwrapped=True)
+def no_color_is_respected():
+    for env, wanted in (({}, True), ({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True)):
+        t = Terminal("run", "--cpus", "0", "--", "true", env={**{k: v for k, v in os.environ.items() if k != "NO_COLOR"}, **env})
+        t.end(2)
+        same(b"\x1b[31m" in t.seen, wanted, f"colour with {env}")

@@ -131,7 +131,7 @@ def grace_time_is_given_in_full():
     r = run("--timeout", "2s", "--grace", "10s", "python3", "-c", code)
     if "ready" not in r.out:
         support.late("the code was not ready after 2 s", r)
-    expect(r, 124, "ready\nsaved\n", "cella: timeout; timeout: 2 s reached; limits.timeout_ms, --timeout\n")
+    expect(r, 124, "ready\nsaved\n", "cella: stopped after 2 s (--timeout)\n")
 
 
 @test
@@ -143,7 +143,7 @@ def grace_time_is_never_longer_than_the_timeout():
 @test
 def no_grace_means_killed_at_once():
     r = run("--timeout", "200ms", "--grace", "0", "sh", "-c", "trap 'echo bye' TERM; sleep 60 & wait; wait")
-    expect(in_time(r, 0.2), 124, "", "cella: timeout; timeout: 200 ms reached; limits.timeout_ms, --timeout\n")
+    expect(in_time(r, 0.2), 124, "", "cella: stopped after 200 ms (--timeout)\n")
 
 
 @test

@@ -406,7 +406,8 @@ def usage_error(name, options, *parts):
     test(lambda: refused(run(*options, "--", "true"), 2, *parts), name=f"usage_error_network_{name}")
 
 
-usage_error("allow_alone", ["--allow", "example.com"], "--allow needs --network standard")
+test(lambda: expect(run("--allow", "example.com", "python3", "-c", "import os; print(os.environ['HTTPS_PROXY'][:4])"), out="http\n"), name="allow_implies_the_tier_standard")
+usage_error("allow_none", ["--network", "none", "--allow", "example.com"], "--allow needs --network standard")
 usage_error("allow_restricted", ["--network", "restricted", "--allow", "example.com"], "--allow needs --network standard")
 usage_error("allow_elevated", ["--network", "elevated", "--allow", "example.com"], "--allow goes with --network standard")
 usage_error("block_alone", ["--block", "example.com"], "--block needs --network")

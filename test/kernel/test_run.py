@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -253,13 +254,13 @@ for number in (signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV, signal.SIGUSR1, s
 @test
 def timeout_gives_124():
     r = run("--timeout", "300ms", "--grace", "100ms", "sh", "-c", "echo begun; sleep 10")
-    expect(in_time(r, 0.4), rc=124, out="begun\n", err="cella: timeout; timeout: 300 ms reached; limits.timeout_ms, --timeout\n")
+    expect(in_time(r, 0.4), rc=124, out="begun\n", err="cella: stopped after 300 ms (--timeout)\n")
 
 
 @test(users=["root"])
 def memory_limit_gives_137():
     r = run("--memory", "32M", "python3", "-c", "print('begun', flush=True); x = bytearray(200<<20)")
-    expect(r, rc=137, out="begun\n", err="cella: memory_limit; memory: 32 MiB reached; limits.memory_bytes, --memory\n")
+    expect(r, rc=137, out="begun\n", err="cella: stopped at 32 MiB of memory (--memory)\n")
 
 
 @test
@@ -299,6 +300,60 @@ def version_and_help_go_to_stdout():
     r = expect(cella(["run", "--help"]))
     for option in ("--timeout", "--memory", "--workspace", "--mount", "--json", "--env"):
         ensure(option in r.out, f"the help does not have {option}", r)
+
+
+@test
+def help_of_run_fits_on_a_screen_and_begins_with_examples():
+    lines = expect(cella(["run", "--help"])).out.splitlines()
+    ensure(len(lines) <= 23 and max(map(len, lines)) <= 80, f"{len(lines)} lines, the longest has {max(map(len, lines))} characters")
+    same([line.split()[:2] for line in lines[2:7]], [["cella", "run"]] * 5, "the first lines")
+    whole = expect(cella(["help", "run"])).out
+    for option in set(re.findall(r"--[a-z-]+", whole)) - {"--image"}:
+        ensure(option in "\n".join(lines), f"{option} is missing")
+
+
+@test
+def values_out_of_range_show_the_range_as_it_is_typed():
+    refused(run("--cpus", "0", "--", "true"), 2, "--cpus 0 is out of range", "0.01 to 1024)")
+    refused(run("-m", "1k", "--", "true"), 2, "--memory 1k is out of range", "4M to 1T)")
+    refused(run("--timeout", "9999h", "--", "true"), 2, "1ms to 168h)")
+    refused(run("--processes", "0", "--", "true"), 2, "1 to 100000)")
+
+
+@test
+def sizes_are_written_as_in_docker():
+    def room(size):
+        return expect(run("--disk", size, "--", "stat", "-f", "-c", "%b %s", "/workspace"), out=None).out
+
+    for size in ("64m", "64M", "64mb", "64MiB", "65536k", "0.0625g", "67108864b"):
+        same(room(size), room("67108864"), f"the size of the disk with {size}")
+
+
+@test
+def quiet_prints_only_errors_of_cella():
+    expect(run("-q", "--timeout", "200ms", "--", "sleep", "9"), 124, "", "")
+    refused(run("-q", "--", "no-such-program"), 127, "no-such-program")
+
+
+@test
+def mistyped_words_are_corrected():
+    refused(cella(["rn"]), 2, "did you mean 'cella run'?")
+    refused(run("--tmeout", "3", "--", "true"), 2, "did you mean --timeout?")
+    refused(run("pyton3", "-c", "1"), 125, "did you mean python3?")
+
+
+@test
+def version_has_a_short_option():
+    same(cella(["-V"]).out, cella(["version"]).out, "the version")
+
+
+@test
+def docker_options_have_their_letters():
+    os.mkdir("data")
+    write("data/x", "in data\n", 0o644)
+    prints("in data\nv /tmp\n", "-v", f"{here('data')}:/mnt:ro", "-eA=v", "-w", "/tmp", "--network", "none", "--", "sh", "-c", "cat /mnt/x; echo $A $PWD")
+    r = expect(run("-V", "--", "true"), err=None)
+    ensure("isolation:" in r.err, "-V is not --verbose", r)
 
 
 @test

@@ -30,6 +30,28 @@ TEST(every_limit_has_two_ends)
         }
 }
 
+TEST(values_are_written_as_they_are_typed)
+{
+        static const struct {
+                const char *option;
+                uint64_t value;
+                const char *text;
+        } values[] = {
+                {"cpus", 10, "0.01"},    {"cpus", 1500, "1.5"},          {"cpus", 1024000, "1024"},
+                {"cpus", 125, "0.125"},  {"memory", 512u << 20, "512M"}, {"memory", 1025, "1025"},
+                {"output", 0, "0"},      {"timeout", 300000, "5m"},      {"timeout", 1500, "1500ms"},
+                {"processes", 64, "64"},
+        };
+        for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+                for (size_t k = 0; k < limits_table_len; k++) {
+                        char text[32];
+                        if (strcmp(limits_table[k].option, values[i].option) != 0)
+                                continue;
+                        limit_write(&limits_table[k], values[i].value, text, sizeof text);
+                        CHECK_STR(text, values[i].text);
+                }
+}
+
 TEST(every_limit_is_described_once)
 {
         uint32_t seen = 0;

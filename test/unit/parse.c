@@ -24,6 +24,10 @@ TEST(sizes_are_powers_of_1024)
         CHECK_INT(bytes("4k"), 4096);
         CHECK_INT(bytes("1.5M"), 1572864);
         CHECK_INT(bytes("2G"), 2147483648);
+        CHECK_INT(bytes("1T"), 1099511627776);
+        CHECK_INT(bytes("100kb"), 102400);
+        CHECK_INT(bytes("1.5MiB"), 1572864);
+        CHECK_INT(bytes("7b"), 7);
 }
 
 TEST(times_have_units)
@@ -38,7 +42,7 @@ TEST(times_have_units)
 
 TEST(nonsense_is_refused)
 {
-        static const char *const bad[] = {"",   "K",     "-1", "1 K", "1KB", "0x10", "1e9", "1.",
+        static const char *const bad[] = {"",   "K",     "-1", "1 K", "1BK", "0x10", "1e9", "1.",
                                           ".5", "1.5.5", "+1", " 1",  "1M ", "NaN",  "1..2"};
         for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
                 if (bytes(bad[i]) != -EINVAL)

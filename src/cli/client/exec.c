@@ -215,7 +215,9 @@ static void report_limit(json_t *result)
         const bool limited = strcmp(status, "exited") != 0 && strcmp(status, "signaled") != 0;
         if ((!limited && !hint[0]) || !cli_stderr_ready())
                 return;
-        fprintf(stderr, "cella: %s%s%s\n", limited ? status : "hint: ", limited && hint[0] ? "; " : "", hint);
+        char text[320];
+        text_limit(text, sizeof text, status, hint);
+        fprintf(stderr, "cella: %s%s\n", limited ? "" : "hint: ", limited ? text : hint);
 }
 
 /* Prints a refused connection: the output of the code may not show it. */

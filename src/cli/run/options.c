@@ -102,17 +102,18 @@ static int set_network(void *target, const char *value, struct cella_err *err)
                 const char *word;
                 enum cella_tier tier;
         } tiers[] = {
-                {"restricted", CELLA_RESTRICTED}, {"sandbox", CELLA_RESTRICTED},
-                {"standard", CELLA_STANDARD},     {"elevated", CELLA_ELEVATED},
-                {"unrestricted", CELLA_ELEVATED},
+                {"none", CELLA_RESTRICTED},    {"restricted", CELLA_RESTRICTED},
+                {"sandbox", CELLA_RESTRICTED}, {"standard", CELLA_STANDARD},
+                {"elevated", CELLA_ELEVATED},  {"unrestricted", CELLA_ELEVATED},
         };
         for (size_t i = 0; i < ARRAY_LEN(tiers); i++)
                 if (!strcmp(value, tiers[i].word)) {
                         ((struct run_options *)target)->options.network.tier = tiers[i].tier;
+                        ((struct run_options *)target)->tier_given = true;
                         return 0;
                 }
         return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
-                       "--network may be restricted, standard or elevated, not '%.60s'", value);
+                       "--network may be none, standard or elevated, not '%.60s'", value);
 }
 
 static int add_pattern(struct cli_list *list, enum policy_list kind, const char *option, const char *value,
@@ -151,6 +152,8 @@ int run_options_check(struct run_options *o, struct cella_err *err)
         if (o->out && o->options.workspace && !o->options.workspace_writable)
                 return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
                                "--out needs a writable workspace: a private one, or --workspace DIR:rw");
+        if (o->allowed.n > 0 && !o->tier_given)
+                n->tier = CELLA_STANDARD;
         if (o->allowed.n > 0 && n->tier == CELLA_ELEVATED)
                 return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
                                "--allow goes with --network standard; elevated is any public address");
@@ -198,37 +201,45 @@ static int set_verbose(void *target, const char *value, struct cella_err *err)
 }
 
 static const struct cli_option options[] = {
-        {"workspace", "DIR[:ro|:rw]", "mount DIR at /workspace (read-only unless :rw)", set_workspace},
-        {"mount", "SRC:DST[:ro|:rw]", "mount a file or directory at DST (read-only unless :rw)", set_mount},
-        {"out", "DIR", "copy the files that the code has written in /workspace to DIR",
+        {"workspace", "DIR[:rw]", "show DIR to the code in /workspace (read-only)", set_workspace},
+        {"mount", "SRC:DST[:rw]", "show a file or directory at DST (read-only)", set_mount, .letter = 'v'},
+        {"out", "DIR", "copy what the code writes in /workspace to DIR",
          CLI_INTO(CLI_TEXT, struct run_options, out)},
         {"env", "NAME=VALUE", "set a variable; nothing is inherited", set_env, .letter = 'e'},
-        {"cwd", "DIR", "working directory (/workspace)", set_cwd},
-        {"user", "user|root", "the user of the code inside; outside it has no rights (user)", set_user},
-        {"network", "TIER", "restricted: none; standard: only --allow; elevated: any public address",
-         set_network},
-        {"allow", "DOMAIN[:PORT]", "allow connections; *.DOMAIN: all names below it (ports 80 and 443)",
-         set_allow},
-        {"block", "DOMAIN[:PORT]", "refuse connections, even if allowed otherwise (every port)", set_block},
+        {"cwd", "DIR", "working directory (/workspace)", set_cwd, .letter = 'w', .rare = true},
+        {"user", "user|root", "the user inside; outside it has no rights (user)", set_user, .rare = true},
+        {"allow", "DOMAIN[:PORT]", "allow connections to it (*.DOMAIN: below it)", set_allow},
+        {"network", "TIER", "none; standard: --allow; elevated: public hosts", set_network},
+        {"block", "DOMAIN[:PORT]", "refuse connections, even if allowed otherwise (every port)", set_block,
+         .rare = true},
         {"allow-private", "PATTERN", "allow a private address for this name, address or network",
-         set_allow_private},
-        {"image", "NAME", "a root file system of the store (host: a read-only view of this machine's /usr)",
-         set_image},
+         set_allow_private, .rare = true},
+        {"image", "NAME", "use an image of the store as root file system", set_image},
         {"engine", "NAME", "native; docker: a container of Docker or Podman, with one of their images",
-         set_engine},
-        {"kill-on-output", NULL, "end the run when it writes more than --output", set_kill_on_output},
-        {"interactive", NULL, "with -t: as in docker; alone: no terminal",
-         CLI_INTO(CLI_FLAG, struct run_options, interactive), 'i'},
-        {"tty", NULL, "open a terminal in the sandbox (standard for a command on a terminal)",
-         CLI_INTO(CLI_FLAG, struct run_options, tty), 't'},
+         set_engine, .rare = true},
+        {"tty", NULL, "open a terminal (standard for a command on a terminal)",
+         CLI_INTO(CLI_FLAG, struct run_options, tty), 't', true},
+        {"interactive", NULL, "with -t: as in docker; alone: pipes, no terminal",
+         CLI_INTO(CLI_FLAG, struct run_options, interactive), 'i', true},
+        {"kill-on-output", NULL, "end the run when it writes more than --output", set_kill_on_output,
+         .rare = true},
         {"json", NULL, "print the whole result as JSON", set_json},
-        {"verbose", NULL, "print the isolation and the resource usage on stderr", set_verbose},
+        {"quiet", NULL, "print no limits, refusals and hints, only errors",
+         CLI_INTO(CLI_FLAG, struct run_options, quiet), 'q', true},
+        {"verbose", NULL, "print the isolation and the resource usage on stderr", set_verbose, .letter = 'V',
+         .rare = true},
 };
 
 const struct cli_command cli_run = {
         .name = "run",
         .usage = "[OPTIONS] RUNTIME -c CODE [ARG...] | [RUNTIME] FILE [ARG...] | -- COMMAND [ARG...] |\n"
                  "                 RUNTIME | --image NAME",
+        .short_usage = "[OPTIONS] [RUNTIME] FILE | RUNTIME -c CODE | -- COMMAND",
+        .examples = "  cella run python3 -c 'print(6*7)'            code\n"
+                    "  cella run app.py ARG                         a file\n"
+                    "  cella run --workspace proj main.py           a file that needs others\n"
+                    "  cella run -it -- bash                        a command, on a terminal\n"
+                    "  cella run --allow pypi.org python3 app.py    network access\n",
         .text = "The exit status is that of the code; 124 after a timeout, 137 if it was killed because of "
                 "its\n"
                 "memory limit, 127 if the command does not exist, 125 if Cella itself failed, 2 after a "

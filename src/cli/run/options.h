@@ -17,6 +17,7 @@ struct run_options {
         bool json, verbose, quiet;
         const char *out;       /* --out */
         int out_dir;           /* -1: not open */
+        bool tier_given;       /* --network */
         bool interactive, tty; /* -i, -t */
         struct cella_terminal terminal;
         bool understood; /* the command line was valid */

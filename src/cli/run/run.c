@@ -17,6 +17,7 @@
 #include "cli/run/options.h"
 #include "cli/run/out.h"
 #include "cli/run/words.h"
+#include "cli/text.h"
 #include "engine/hint.h"
 #include "engine/result.h"
 #include "image/store/store.h"
@@ -93,6 +94,13 @@ static void cli_run_report(const struct cella_result *r, const struct cella_isol
                 fprintf(stderr, "cella: hint: %s\n", r->hint);
 }
 
+static void tell_limit(const struct cella_result *r)
+{
+        char text[256];
+        text_limit(text, sizeof text, cella_status_name(r->status), r->hint);
+        fprintf(stderr, "cella: %s\n", text);
+}
+
 /* Prints what the output of the code does not show: the limit that ended it, and refused connections. */
 static void report_why(const struct cella_result *r)
 {
@@ -103,8 +111,7 @@ static void report_why(const struct cella_result *r)
                         reported++;
                 }
         if (r->status != CELLA_EXITED && r->status != CELLA_SIGNALED && r->status != CELLA_CANCELLED)
-                fprintf(stderr, "cella: %s%s%s\n", cella_status_name(r->status), r->hint[0] ? "; " : "",
-                        r->hint);
+                tell_limit(r);
         else if (r->hint[0])
                 fprintf(stderr, "cella: hint: %s\n", r->hint);
 }
@@ -179,7 +186,7 @@ static int cli_run_execute(struct run_options *o, struct cella_err *err)
                 print_json(&result, o->command.runtime, &isolation);
         else if (o->verbose && cli_stderr_ready())
                 cli_run_report(&result, &isolation);
-        else if (cli_stderr_ready())
+        else if (!o->quiet && cli_stderr_ready())
                 report_why(&result);
         cella_result_done(&result);
         return copied < 0 ? copied : status;

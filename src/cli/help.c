@@ -1,0 +1,103 @@
+/* cli/help.c -- the help of a command, from its option table. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/auto.h"
+#include "base/limits.h"
+#include "base/runtime.h"
+#include "cli/cli.h"
+
+/* In the short help. */
+static const struct {
+        const char *option, *help;
+} main_limits[] = {
+        {"memory", "of all processes and of /tmp, with swap"},
+        {"cpus", "CPU cores; 0.5 is half of one"},
+        {"timeout", "wall time"},
+};
+
+static const char *short_limit_help(const struct limit *l)
+{
+        for (size_t i = 0; i < ARRAY_LEN(main_limits); i++)
+                if (!strcmp(main_limits[i].option, l->option))
+                        return main_limits[i].help;
+        return NULL;
+}
+
+static void print_left(char letter, const char *name, const char *argument)
+{
+        char left[64];
+        snprintf(left, sizeof left, "%c%c%s--%s %s", letter ? '-' : ' ', letter ? letter : ' ',
+                 letter ? ", " : "  ", name, argument ? argument : "");
+        printf("  %-29s ", left);
+}
+
+static void print_limit(const struct limit *l, const char *help)
+{
+        char standard[32] = "none";
+        if (l->standard)
+                limit_write(l, l->standard, standard, sizeof standard);
+        print_left(!strcmp(l->option, "memory") ? 'm' : 0, l->option, cli_units[l->unit]);
+        printf("%s (%s)\n", help, standard);
+}
+
+/* Prints a name in the list that is at this column, and returns the next column. */
+static int print_more(int column, const char *name)
+{
+        if (column + (int)strlen(name) + 3 > 79)
+                column = printf("\n     ") - 1;
+        return column + printf(" --%s", name);
+}
+
+/* At most 23 lines of 80 characters: one screen, with the next prompt. */
+void cli_print_short_help(const struct cli_command *c)
+{
+        printf("usage: cella %s %s\n\n%soptions:\n", c->name, c->short_usage, c->examples);
+        for (size_t i = 0; i < c->n_options; i++)
+                if (!c->options[i].rare) {
+                        print_left(c->options[i].letter, c->options[i].name, c->options[i].argument);
+                        printf("%s\n", c->options[i].help);
+                }
+        for (size_t i = 0; i < limits_table_len; i++)
+                if (short_limit_help(&limits_table[i]))
+                        print_limit(&limits_table[i], short_limit_help(&limits_table[i]));
+        int column = printf("more:");
+        for (size_t i = 0; i < c->n_options; i++)
+                if (c->options[i].rare)
+                        column = print_more(column, c->options[i].name);
+        for (size_t i = 0; i < limits_table_len; i++)
+                if (!short_limit_help(&limits_table[i]))
+                        column = print_more(column, limits_table[i].option);
+        printf("\n'cella help %s' explains all of them; see also cella(1).\n", c->name);
+}
+
+static void print_runtimes(void)
+{
+        printf("\nruntimes (a version may follow the name: python3.12, node22, c++20):\n ");
+        for (size_t i = 0; i < runtimes_len; i++)
+                printf(" %s", runtimes[i].name);
+        putchar('\n');
+}
+
+void cli_print_help(const struct cli_command *c)
+{
+        const struct cli_name *name = cli_find_name(c->name);
+        printf("usage: cella %s %s\n\n%s\n", c->name, c->usage,
+               c->summary || !name ? c->summary : name->summary);
+        if (c->examples)
+                printf("\n%s", c->examples);
+        if (c->text)
+                printf("\n%s\n", c->text);
+        if (c->takes_runtime)
+                print_runtimes();
+        if (c->n_options > 0 || c->takes_limits)
+                printf("\noptions:\n");
+        for (size_t i = 0; i < c->n_options; i++) {
+                print_left(c->options[i].letter, c->options[i].name, c->options[i].argument);
+                printf("%s\n", c->options[i].help);
+        }
+        if (c->takes_limits)
+                printf("\nlimits (SIZE: K, M, G; TIME: ms, s, m, h), with their defaults:\n");
+        for (size_t i = 0; c->takes_limits && i < limits_table_len; i++)
+                print_limit(&limits_table[i], limits_table[i].help);
+}
