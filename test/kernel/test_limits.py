@@ -518,7 +518,7 @@ def output_limit_can_end_the_run():
 @test
 def output_limit_can_end_a_streamed_run():
     r = in_time(run("--kill-on-output", "--output", "10K", "sh", "-c", "yes >&2"), 0.5)
-    ensure(r.rc != 0 and "output_limit" in r.err, "not ended", r)
+    ensure(r.rc != 0 and "cella: stopped at 10 KiB of output (--output)\n" in r.err, "not ended", r)
     ensure(len(r.err) < 12000, f"{len(r.err)} bytes came", r)
 
 
