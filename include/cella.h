@@ -236,6 +236,9 @@ int cella_sandbox_new(const struct cella_options *options, struct cella_sandbox 
 /* Ends all processes of the sandbox and removes it.  sandbox may be NULL.  Returns NULL. */
 struct cella_sandbox *cella_sandbox_free(struct cella_sandbox *sandbox);
 
+/* Closes the network of the sandbox for good, and all its connections. */
+void cella_sandbox_close_network(struct cella_sandbox *sandbox);
+
 const char *cella_sandbox_id(const struct cella_sandbox *sandbox);
 void cella_sandbox_isolation(const struct cella_sandbox *sandbox, struct cella_isolation *ret);
 

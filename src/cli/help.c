@@ -12,7 +12,6 @@ static const struct {
         const char *option, *help;
 } main_limits[] = {
         {"memory", "of all processes and of /tmp, with swap"},
-        {"cpus", "CPU cores; 0.5 is half of one"},
         {"timeout", "wall time"},
 };
 

@@ -111,6 +111,13 @@ struct cella_sandbox *cella_sandbox_free(struct cella_sandbox *sandbox)
         return NULL;
 }
 
+/* The listeners of the sandbox end with the process that has them, and there is no other way out. */
+void cella_sandbox_close_network(struct cella_sandbox *sandbox)
+{
+        sandbox->outlet = outlet_free(sandbox->outlet);
+        sandbox->keeper->network = false;
+}
+
 const char *cella_sandbox_id(const struct cella_sandbox *sandbox)
 {
         return sandbox->keeper->id;

@@ -161,7 +161,7 @@ int run_options_check(struct run_options *o, struct cella_err *err)
                                : o->blocked.n > 0 ? "--block needs --network standard or elevated"
                                : o->private.n > 0 ? "--allow-private needs --network standard or elevated"
                                                   : NULL;
-        if (needless && n->tier == CELLA_RESTRICTED)
+        if (needless && n->tier == CELLA_RESTRICTED && o->with.n == 0)
                 return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "%s", needless);
         n->allowed = o->allowed.items;
         n->blocked = o->blocked.items;
@@ -205,6 +205,8 @@ static const struct cli_option options[] = {
         {"mount", "SRC:DST[:rw]", "show a file or directory at DST (read-only)", set_mount, .letter = 'v'},
         {"out", "DIR", "copy what the code writes in /workspace to DIR",
          CLI_INTO(CLI_TEXT, struct run_options, out)},
+        {"with", "PACKAGE", "install a Python package with pip first",
+         CLI_INTO(CLI_LIST, struct run_options, with)},
         {"env", "NAME=VALUE", "set a variable; nothing is inherited", set_env, .letter = 'e'},
         {"cwd", "DIR", "working directory (/workspace)", set_cwd, .letter = 'w', .rare = true},
         {"user", "user|root", "the user inside; outside it has no rights (user)", set_user, .rare = true},

@@ -17,6 +17,8 @@ struct run_options {
         bool json, verbose, quiet;
         const char *out;       /* --out */
         int out_dir;           /* -1: not open */
+        struct cli_list with;  /* packages to install */
+        bool close_network;    /* when they are installed */
         bool tier_given;       /* --network */
         bool interactive, tty; /* -i, -t */
         struct cella_terminal terminal;

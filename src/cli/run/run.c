@@ -16,6 +16,7 @@
 #include "cli/run/interactive.h"
 #include "cli/run/options.h"
 #include "cli/run/out.h"
+#include "cli/run/packages.h"
 #include "cli/run/words.h"
 #include "cli/text.h"
 #include "engine/hint.h"
@@ -164,6 +165,8 @@ static int cli_run_execute(struct run_options *o, struct cella_err *err)
         o->command.stream_fds = o->json ? NULL : streams;
         o->command.cancel_fd = open_cancel(&signals);
         int copied = 0, r = cella_sandbox_new(&o->options, &sandbox, err);
+        if (r == 0)
+                r = packages_install(o, sandbox, err);
         if (r == 0) {
                 interactive_begin(o);
                 r = cella_run(sandbox, &o->command, &result, err);
@@ -209,7 +212,7 @@ static int cli_run_code(const struct cli_command *self, int argc, char **argv, s
                 return r;
         o->command.limit_streamed = o->options.limits.output_bytes != standard.output_bytes;
         int words = r;
-        if ((r = run_options_check(o, err)) < 0)
+        if ((r = run_options_check(o, err)) < 0 || (r = packages_check(o, err)) < 0)
                 return r;
         o->words.command = self->name;
         o->words.workspace = o->options.workspace;
