@@ -40,6 +40,7 @@ const struct cli_name cli_names[] = {
         {"doctor", "show the isolation layers and limits that this host supports", .client = true},
         {"bench", "measure latency, throughput and memory, compared with bare execution", .client = true},
         {"runtime", "list the runtimes of this machine and of the images", .client = true},
+        {"completion", "print a script that completes the command line in bash"},
         {"version", "print the version"},
         {"help", "show this help"},
 };

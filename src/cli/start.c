@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/parse.h"
 #include "cli/cli.h"
+#include "cli/complete.h"
 #include "cli/program.h"
 
 struct program {
@@ -75,17 +76,42 @@ static int version_main(const struct cli_command *self, int argc, char **argv)
         return 0;
 }
 
+static const struct cli_command completion_command = {
+        .name = "completion",
+        .usage = "bash",
+        .text = "Put this line into ~/.bashrc: source <(cella completion bash)",
+};
+
 static const struct cli_command help_command = {.name = "help", .usage = "[COMMAND]"};
 static const struct cli_command version_command = {.name = "version", .usage = "", .main = version_main};
 
 static int help(const struct program *p, const char *name)
 {
         int status = 0;
-        const struct cli_command *c = !strcmp(name, "help")      ? &help_command
-                                      : !strcmp(name, "version") ? &version_command
-                                                                 : find_command(p, name, &status);
+        const struct cli_command *c = !strcmp(name, "help")         ? &help_command
+                                      : !strcmp(name, "version")    ? &version_command
+                                      : !strcmp(name, "completion") ? &completion_command
+                                                                    : find_command(p, name, &status);
         if (c)
                 cli_print_help(c);
+        return status;
+}
+
+static int completion(const struct program *p, int argc)
+{
+        struct cella_err err = {0};
+        int status = 0, r = cli_parse(&completion_command, argc - 1, p->argv + 1, NULL, NULL, &err);
+        if (r < 0)
+                return cli_finish(r, &err, false);
+        if (argc < 3)
+                return cli_finish(
+                        err_say(&err, CELLA_INVALID_REQUEST, -EINVAL, "usage: cella completion bash"), &err,
+                        false);
+        if (strcmp(p->argv[2], "words") != 0)
+                return cli_finish(complete_script(p->argv[2], &err), &err, false);
+        const struct cli_command *c = argc > 3 ? find_command(p, p->argv[3], &status) : NULL;
+        if (c || argc == 3)
+                complete_words(c);
         return status;
 }
 
@@ -100,6 +126,8 @@ static int cli_start_program(const struct program *p, int argc)
         }
         if (!strcmp(argv[1], "help"))
                 return help(p, argv[2]);
+        if (!strcmp(argv[1], "completion"))
+                return completion(p, argc);
         if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))
                 return version_main(&version_command, 1, argv);
         const struct cli_command *c =
