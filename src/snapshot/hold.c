@@ -175,36 +175,13 @@ static void hold_main(int argc, char **argv, char **envp)
 
 /* ---- when the script is opened ---- */
 
-/* Node destroys its environment after its event loop has ended, which takes as long as running the code. If
- * the code has no listener for the exit, Node instead calls chdir() with a path that does not exist, and
- * chdir() below ends the process. The call is made by an 'exit' listener, which is added when process.emit is
- * read for that event. Therefore the code sees no difference in `process`, and its text is not changed
- * (appended text would appear in the message of a syntax error, or complete an incomplete statement). It is
- * not added if the code has listeners of its own: Node runs the microtasks and ticks that they queue after
- * the last listener. */
-#define THE_END "/proc/self/the-end-of-node"
-#define AT_THE_END                                                                                           \
-        "const p=process,{emit:e,on,listenerCount:n,reallyExit:x}=p,k=n.call(p,'newListener');let a=0;"      \
-        "const end=c=>{if(!c&&!p.exitCode&&p.reallyExit===x)try{p.chdir('" THE_END "')}catch{}};"            \
-        "Object.defineProperty(Object.getPrototypeOf(p),'emit',{configurable:true,get(){try{"                \
-        "if(!a&&this===p&&p._exiting){a=1;const l=n.call(p,'exit');"                                         \
-        "if(!l&&n.call(p,'newListener')===k)on.call(p,'exit',end)}}catch{}return e},"                        \
-        "set(value){Object.defineProperty(this,'emit',{value,writable:true,enumerable:true,configurable:"    \
-        "true})}});"
-
-/* The first console.log() takes Node 5 ms, mainly to load and compile the modules that write to a pipe and
- * that format. The prelude does this before the program waits. It uses a socket with a handle that does
- * nothing, because the code's own streams must not be touched before the code does, and not console.log(),
- * which would access stderr. It leaves nothing that the code can see: no pending callback, no used identifier
- * (see the fidelity tests). Node loads it because of NODE_OPTIONS=--require=/dev/null. Worker threads have
- * the same option and read the real, empty file. */
+/* prelude.js, which Node loads because of NODE_OPTIONS=--require=/dev/null.  Worker threads have the same
+ * option and read the real, empty file. */
 #define PRELUDE_AT "/dev/null"
-static const char prelude[] =
-        "try{delete process.env.NODE_OPTIONS;delete "
-        "require.cache[__filename];process._preload_modules.length=0;"
-        "const s=new(require('net').Socket)({handle:{writeUtf8String(){return 0},getAsyncId(){return 0}},"
-        "readable:false,writable:true});s._writeGeneric(false,'1\\n','utf8',()=>{});s.cork();s.write('1\\n');"
-        "require('util').format('%s',1,{a:[1]});require('tty');s._handle=null;" AT_THE_END "}catch{}";
+extern const char warm_prelude_js[] __attribute__((visibility("hidden")));
+extern const uint64_t warm_prelude_js_len __attribute__((visibility("hidden")));
+
+#define THE_END "/proc/self/the-end-of-node" /* as in prelude.js */
 
 static char *node_options; /* the string that /proc/self/environ shows */
 static int prelude_given;
@@ -213,7 +190,7 @@ static long give_prelude(void)
 {
         long fd = sys_call2(SYS_memfd_create, "null", 1); /* MFD_CLOEXEC */
         prelude_given = 1;
-        if (fd < 0 || sys_call3(SYS_write, fd, prelude, sizeof prelude - 1) < 0 ||
+        if (fd < 0 || sys_call3(SYS_write, fd, warm_prelude_js, warm_prelude_js_len) < 0 ||
             sys_call3(SYS_lseek, fd, 0, 0) < 0)
                 return -1;
         return fd;

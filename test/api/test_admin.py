@@ -45,7 +45,7 @@ def health_shows_engines_disk_sandboxes_and_pools():
         d.sandbox()
         same(d.get("/v1/health")["sandboxes"]["running"], 1, "sandboxes")
         pools = d.get("/v1/pools")["pools"]
-        same([(p["runtime"], p["size"], p["problem"]) for p in pools], [("python3", 4, None), ("sh", 4, None), (None, 2, None)], "pools")
+        same([(p["runtime"], p["size"], p["problem"]) for p in pools], [("python3", 4, None), ("sh", 4, None), ("node", 2, None), (None, 2, None)], "pools")
 
 
 @test

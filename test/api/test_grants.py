@@ -194,7 +194,7 @@ def counters_are_a_callers_own_unless_it_may_see_all(d):
     same((health["sandboxes"]["running"], health["sandboxes"]["stopped"], health["sandboxes"]["waiting"]), (1, 0, 0), "health")
     ensure("disk" not in health and "jobs" not in health["images"], f"health is {health}")
     for shown in (pools, health["pools"]):
-        same({frozenset(p) for p in shown}, {frozenset(["image", "runtime", "preload", "limits", "size", "waits", "lease", "problem", "in_use"])}, "fields of a pool")
+        same({frozenset(p) for p in shown}, {frozenset(["image", "runtime", "preload", "limits", "size", "idle_timeout_ms", "waits", "lease", "problem", "in_use"])}, "fields of a pool")
         same([(p["runtime"], p["in_use"]) for p in shown], [("sh", 0), (None, 0)], "the pools of the settings")
     same((seen(secret)[1]["sandboxes"]["running"], seen(secret)[0]["cella_executions_running"]), (2, 1), "the other key's own")
     for key in (None, monitor, auditor):

@@ -18,6 +18,7 @@ import time
 import support
 import warm_cases
 import warm_cases_hidden
+import warm_cases_node
 import warm_cases_other
 import warm_cases_system
 from daemon import Daemon
@@ -274,6 +275,8 @@ table("libraries", warm_cases_system.LIBRARIES, "python3")
 table("environment", warm_cases_system.ENVIRONMENT, "python3")
 table("code", warm_cases_other.NODE, "node", warm_cases_other.KNOWN_NODE)
 table("tails", warm_cases_other.NODE_TAILS, "node")
+table("modules", warm_cases_node.EACH, "node")
+table("uses", warm_cases_node.USES, "node")
 table("code", warm_cases_other.SHELL + warm_cases_other.SH, "sh")
 table("code", warm_cases_other.SHELL + warm_cases_other.BASH, "bash")
 

@@ -249,5 +249,6 @@ KNOWN_NODE = [
     ("its age: the process was started before the request", Case("performance.now", "console.log(performance.now() > 0, process.uptime() > 0)")),
     ("which internal modules are loaded depends on how the code came", Case("process.moduleLoadList", "console.log(process.moduleLoadList.length)")),
     ("descriptors of the event loop have other numbers", Case("all descriptors", "console.log(require('fs').readdirSync('/proc/self/fd'))")),
+    ("a worker reads the preloaded module, an empty file", Case("a worker's require.cache", "const {Worker, isMainThread} = require('worker_threads'); if (isMainThread) new Worker(__filename); else console.log(Object.keys(require.cache), process._preload_modules)")),
     ("the heap was used before", Case("memory", "console.log(process.memoryUsage())")),
 ]  # fmt: skip

@@ -202,6 +202,12 @@ const struct bench_pool *bench_daemon_pool(const struct bench_daemon *d, const c
         return NULL;
 }
 
+/* A pool that is filled after the first execution that needs it. */
+static bool bench_daemon_sleeps(const struct bench_pool *p)
+{
+        return p->available == 0 && !strcmp(p->waits, "for an execution");
+}
+
 static bool is_settled(const struct bench_daemon *d, uint64_t *ret_available)
 {
         bool settled = true;
@@ -209,7 +215,7 @@ static bool is_settled(const struct bench_daemon *d, uint64_t *ret_available)
         for (size_t i = 0; i < d->n_pools; i++) {
                 const struct bench_pool *p = &d->pools[i];
                 *ret_available += p->available;
-                if (p->available < p->size || p->making > 0 || p->in_use > 0 ||
+                if ((p->available < p->size && !bench_daemon_sleeps(p)) || p->making > 0 || p->in_use > 0 ||
                     !strncmp(p->waits, "making", 6))
                         settled = false;
         }

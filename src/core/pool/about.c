@@ -4,20 +4,23 @@
 #include "core/pool/learned.h"
 #include "core/pool/pool.h"
 
-static json_t *pool_about(const struct pool *p)
+/* asleep: show that no execution needed it.  This depends on the executions of all keys. */
+static json_t *pool_about(const struct pool *p, bool asleep)
 {
         static const char *const ways[] = {[WAITING_NOT] = "sandbox",
                                            [WAITING_SHELL] = "started",
                                            [WAITING_SCRIPT] = "started",
                                            [WAITING_TEMPLATE] = "template"};
-        return json_pack("{s:s, s:s?, s:b, s:O, s:o, s:I, s:s, s:s?}", "image", p->image_name, "runtime",
+        return json_pack("{s:s, s:s?, s:b, s:O, s:o, s:I, s:I, s:s, s:s?}", "image", p->image_name, "runtime",
                          p->lends[0]        ? p->lends
                          : pool_is_spare(p) ? NULL
                                             : p->runtime,
                          "lease", (int)(p->lends[0] != 0), "preload", p->preload, "limits",
-                         limits_to_json(&p->limits), "size", (json_int_t)p->size, "waits",
+                         limits_to_json(&p->limits), "size", (json_int_t)p->size, "idle_timeout_ms",
+                         (json_int_t)p->idle_us / 1000, "waits",
                          p->no_image              ? "for the image"
                          : pool_lacks_template(p) ? "making the template"
+                         : asleep                 ? "for an execution"
                                                   : ways[p->how.kind],
                          "problem", p->problem.kind ? p->problem.msg : NULL);
 }
@@ -43,7 +46,7 @@ static unsigned in_use_of(const struct pool *p, const struct caller *caller)
 
 static json_t *pool_to_json(const struct pool *p, const struct caller *caller, bool all)
 {
-        json_t *o = pool_about(p), *more = all ? pool_counters(p) : NULL;
+        json_t *o = pool_about(p, all && pool_sleeps(p)), *more = all ? pool_counters(p) : NULL;
         if (all)
                 json_object_update(o, more);
         else

@@ -52,6 +52,16 @@ void pool_failed(struct pool *pool)
         pool->not_before_us = clock_us() + (BACKOFF_US << doublings);
 }
 
+bool pool_sleeps(const struct pool *pool)
+{
+        return pool->idle_us > 0 && (pool->wanted_us == 0 || clock_us() - pool->wanted_us >= pool->idle_us);
+}
+
+unsigned pool_wanted_size(const struct pool *pool)
+{
+        return pool_sleeps(pool) ? 0 : pool->size;
+}
+
 /* Handles a program that does not start to wait: it cannot be held (linked statically, or its libc does not
  * load the preloaded library), or it does not exist.  Then the pool has ready sandboxes only. */
 static void ended_early(struct pool *pool, const char *how)
@@ -66,10 +76,17 @@ static void ended_early(struct pool *pool, const char *how)
         pool->not_before_us = 0;
 }
 
+/* Lets it sleep until the next execution that needs it. */
+static void pool_rest(struct pool *pool)
+{
+        pool->wanted_us = 0;
+        pool->failures = 0;
+}
+
 static void waits_now(struct waiting *w)
 {
         struct pool *pool = w->pool;
-        if (pool->n_ready >= pool->size) { /* the pool was made smaller meanwhile */
+        if (pool->n_ready >= pool_wanted_size(pool)) { /* the pool was made smaller meanwhile */
                 pool_drop(w);
                 return;
         }
@@ -122,7 +139,9 @@ static void on_message(void *context, const struct message *message, const char 
         }
         if (w->control >= 0 && !w->ready && m.type == INIT_EXITED)
                 return; /* the socket tells the reason */
-        if (m.type == INIT_FAILED)
+        if (m.type == INIT_FAILED && w->pool->idle_us > 0)
+                pool_rest(w->pool); /* a machine or image without the program is normal: no error */
+        else if (m.type == INIT_FAILED)
                 ended_early(w->pool, "does not exist");
         else
                 pool_failed(w->pool);
@@ -181,6 +200,7 @@ int pool_add_member(struct pool *pool)
         }
         *w = (struct waiting){
                 .pool = pool, .sandbox = sb, .how = pool->how, .control = -1, .begun_us = clock_us()};
+        w->how.bare = json_is_array(pool->preload);
         w->task = (struct task){.on_channel = on_channel, .on_ready = on_ready, .on_lost = on_lost};
         list_init(&w->task.link);
         list_init(&w->link);

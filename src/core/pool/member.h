@@ -33,12 +33,13 @@ struct pool {
         json_t *preload;
         struct cella_limits limits;
         unsigned size;
-        bool network; /* its members have a network */
-        bool lasting; /* it is in the settings; otherwise it is removed some time after wanted_us */
+        bool network;    /* its members have a network */
+        bool lasting;    /* it is in the settings; otherwise it is removed some time after wanted_us */
+        int64_t idle_us; /* it has members only for so long after wanted_us; 0: always */
         struct learner *learner; /* it belongs to this one, see learned.h; NULL: none */
         json_t *learned;         /* the modules that were learned */
         uint64_t template_bytes;
-        int64_t wanted_us;
+        int64_t wanted_us; /* when the last execution that it serves arrived; 0: none yet */
         /* Called when a member has become ready; requests may need its place. */
         void (*on_ready)(struct pool *pool);
         struct waiting_how how;
@@ -73,6 +74,10 @@ void pool_free(struct pool *pool);
 struct pool *pool_find_same(struct list *pools, const char *image, const char *runtime, const char *lends,
                             const json_t *preload, const struct cella_limits *limits);
 
+/* Whether it has no members because no execution has needed one for a while. */
+bool pool_sleeps(const struct pool *pool);
+/* Returns how many members it should have now. */
+unsigned pool_wanted_size(const struct pool *pool);
 /* Starts to make another member. */
 int pool_add_member(struct pool *pool);
 /* Returns the oldest member that is alive.  on_lost() removes dead ones. */

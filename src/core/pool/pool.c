@@ -20,6 +20,7 @@
 #define MAKING_AT_ONCE 2             /* in all pools; the rest of the machine is for requests */
 #define RUSH_US 10000                /* a younger execution counts as just started */
 #define RUSHED_EACH_US 100000        /* between two members during a rush */
+#define BUSY_US INT64_C(1000000)     /* a younger execution counts as computing */
 #define LULL_MS 5                    /* without any execution */
 #define FRONT_MAX 8                  /* members that are fully prepared */
 #define OVERDUE_US INT64_C(60000000) /* time for a member to start waiting */
@@ -173,9 +174,9 @@ static unsigned making(const struct core *core)
 static bool wants_member(const struct pool *pool)
 {
         const struct core *core = pool->core;
-        return pool->n_ready + pool->n_making < pool->size && !pool->no_image && !pool_lacks_template(pool) &&
-               clock_us() >= pool->not_before_us && core->alive + 1 < core->settings.sandboxes_max &&
-               making(core) < MAKING_AT_ONCE;
+        return pool->n_ready + pool->n_making < pool_wanted_size(pool) && !pool->no_image &&
+               !pool_lacks_template(pool) && clock_us() >= pool->not_before_us &&
+               core->alive + 1 < core->settings.sandboxes_max && making(core) < MAKING_AT_ONCE;
 }
 
 /* Whether recent requests need the whole machine.  Filling a pool then, and taking from it at once, costs
@@ -185,6 +186,14 @@ static bool is_rushed(const struct core *core)
 {
         const int64_t since = clock_us() - RUSH_US;
         return core->hooks->executions_since(core, since, core->cores) == core->cores;
+}
+
+/* Whether executions use the whole machine.  A program that is started in advance takes at least as much CPU
+ * time as one that is started for its execution, unlike one that is restored from a template.  So the pools
+ * of such programs gain nothing then. */
+static bool is_busy(const struct core *core)
+{
+        return core->hooks->executions_since(core, clock_us() - BUSY_US, core->cores) == core->cores;
 }
 
 /* The members that will be taken next are fully prepared, which takes memory; the others are not.  Returns
@@ -239,9 +248,19 @@ static void drop_unwanted(struct core *core)
         }
 }
 
+static void empty_sleeping(struct core *core)
+{
+        list_each (at, &core->pools, other) {
+                struct pool *pool = list_entry(at, struct pool, link);
+                if (pool_sleeps(pool) && pool->n_ready > 0)
+                        pool_drop_members(pool);
+        }
+}
+
 void pools_tick(struct core *core)
 {
         drop_unwanted(core);
+        empty_sleeping(core);
         learned_tick(core);
         if (making(core) > 0)
                 drop_overdue(core);
@@ -266,12 +285,13 @@ void pools_refill(struct core *core)
                                 make_template(pool);
                 }
         const int64_t now = clock_us();
-        const bool rushed = more && is_rushed(core);
+        const bool rushed = more && is_rushed(core), busy = more && is_busy(core);
         while (more) { /* one for each pool in turn */
                 more = false;
                 list_each (at, &core->pools, other) {
                         struct pool *pool = list_entry(at, struct pool, link);
-                        if (rushed && now - pool->added_us < RUSHED_EACH_US)
+                        if ((rushed && now - pool->added_us < RUSHED_EACH_US) ||
+                            (busy && pool->how.kind == WAITING_SCRIPT))
                                 continue;
                         if (!wants_member(pool) || pool_add_member(pool) < 0)
                                 continue;
@@ -445,15 +465,16 @@ struct pool *pool_find_same(struct list *pools, const char *image, const char *r
 }
 
 /* Returns a new reference to the modules that are imported in advance: an array, or the string PRELOAD_AUTO.
- */
+ * Node has no list: its built-in modules, or nothing. */
 static json_t *preload_of(const json_t *entry, const char *runtime)
 {
         struct waiting_how how;
         json_t *preload = json_object_get(entry, "preload");
+        const bool nothing = json_is_array(preload) && json_array_size(preload) == 0;
         waiting_how(runtime, &how);
-        if (how.kind != WAITING_TEMPLATE)
+        if (nothing || (how.kind != WAITING_TEMPLATE && how.kind != WAITING_SCRIPT))
                 return json_array();
-        return preload ? json_incref(preload) : json_string(PRELOAD_AUTO);
+        return preload && how.kind == WAITING_TEMPLATE ? json_incref(preload) : json_string(PRELOAD_AUTO);
 }
 
 /* lender: the entry's pool of sandboxes to lend, in which no interpreter waits. */
@@ -482,6 +503,7 @@ static int add_pool(struct core *core, struct list *old, const json_t *entry, bo
                 pool_drop_members(pool); /* its template stays valid */
         pool->network = network;
         pool->size = size;
+        pool->idle_us = lender ? 0 : json_integer_value(json_object_get(entry, "idle_timeout_ms")) * 1000;
         while (pool->n_ready > size)
                 pool_drop(list_entry(pool->ready.next, struct waiting, link));
         list_add(&core->pools, &pool->link);

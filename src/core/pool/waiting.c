@@ -292,8 +292,8 @@ static uint32_t spawn_flags(const struct core_sandbox *sb, bool tell_started)
 int waiting_spawn(struct core_sandbox *sb, uint32_t tag, const struct waiting_how *how, int *ret_control,
                   struct cella_err *err)
 {
-        static const char *const node_env[] = {PRELOAD_HOLD, "HOLD_AT=/workspace/main.js",
-                                               "NODE_OPTIONS=--require=/dev/null", NULL};
+        const char *const node_env[] = {PRELOAD_HOLD, "HOLD_AT=/workspace/main.js",
+                                        how->bare ? NULL : "NODE_OPTIONS=--require=/dev/null", NULL};
         const char *argv[3] = {program_in(sb, how->program), waiting_script(how), NULL};
         struct cella_command command = {.argv = argv, .cwd = WAITS_IN, .stdin_fd = -1, .cancel_fd = -1};
         const int null = open_null(), standard[] = {null, null, null};

@@ -18,6 +18,7 @@ struct waiting_how {
         char program[64];
         int template_fd; /* borrowed; -1: none */
         unsigned n_env;  /* number of variables of the image */
+        bool bare;       /* Node: load nothing before the script */
         char *modules;   /* borrowed: names of imported modules with spaces around; NULL: none */
 };
 

@@ -101,14 +101,22 @@ static struct field pool_fields[] = {{.name = "runtime",
                                       .max = 1000,
                                       .help = "how many sandboxes without a waiting interpreter are kept "
                                               "ready for POST /v1/pools/acquire"},
+                                     {.name = "idle_timeout_ms",
+                                      .type = FIELD_INTEGER,
+                                      .min = 1000,
+                                      .max = 3650 * DAY_MS,
+                                      .help = "the pool is filled after the first execution that needs it, "
+                                              "and emptied if none came for so long; without this field "
+                                              "it is always full"},
                                      {.name = "preload",
                                       .type = FIELD_ARRAY,
                                       .item = &word,
                                       .max = 100,
                                       .words = preload_words,
-                                      .help = "auto (default for Python): the standard library is ready, "
-                                              "hidden until code imports it; a list: also these modules "
-                                              "are imported in advance; an empty list: nothing is"},
+                                      .help = "auto (default for Python and Node): the standard library "
+                                              "is ready, hidden until code imports it; a list, for Python: "
+                                              "also these modules are imported in advance; an empty list: "
+                                              "nothing is"},
                                      {.name = "image",
                                       .type = FIELD_STRING,
                                       .flags = FIELD_NO_NUL,
@@ -357,7 +365,8 @@ static struct field all_fields[] = {
          .item = &pool,
          .max = 100,
          .standard = "[{\"runtime\": \"python3\", \"size\": 4, \"preload\": \"" PRELOAD_AUTO
-                     "\"}, {\"runtime\": \"sh\", \"size\": 4}]",
+                     "\"}, {\"runtime\": \"sh\", \"size\": 4}, {\"runtime\": \"node\", \"size\": 2, "
+                     "\"idle_timeout_ms\": 300000}]",
          .help = "sandboxes made in advance, each with a waiting interpreter"},
         {.name = "learning",
          .type = FIELD_OBJECT,
