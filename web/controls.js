@@ -196,7 +196,8 @@ function poolsControl({schema, id, value, onChange}) {
     function tell() {
         const sizes = properties.size ?? {};
         const bad = list.find((p) => !p.runtime || !Number.isInteger(p.size) || p.size < (sizes.minimum ?? 0) || p.size > (sizes.maximum ?? Infinity));
-        onChange(list, bad ? (!bad.runtime ? "A pool needs a runtime" : `The size of a pool is a whole number from ${sizes.minimum ?? 0} to ${sizes.maximum}`) : null);
+        const hasty = list.some((p) => p.idle_timeout_ms !== undefined && !(p.idle_timeout_ms >= 1000));
+        onChange(list, bad ? (!bad.runtime ? "A pool needs a runtime" : `The size of a pool is a whole number from ${sizes.minimum ?? 0} to ${sizes.maximum}`) : hasty ? "A pool is emptied after at least one second" : null);
     }
     // Modules, or a word that stands for a list.
     function readPreload(text) {
@@ -214,6 +215,7 @@ function poolsControl({schema, id, value, onChange}) {
             field("Runtime", h("input", {type: "text", value: pool.runtime ?? "", spellcheck: "false", oninput: change("runtime", (t) => t)}), properties.runtime?.description),
             field("Ready", h("input", {type: "text", inputmode: "numeric", value: String(pool.size ?? ""), class: "number-input", oninput: change("size", (t) => t === "" ? NaN : Number(t))}), properties.size?.description),
             field("Imported already", h("input", {type: "text", value: Array.isArray(pool.preload) ? pool.preload.join(", ") || "none" : pool.preload ?? "", spellcheck: "false", placeholder: "auto", oninput: change("preload", readPreload)}), properties.preload?.description),
+            field("Emptied after", h("input", {type: "text", inputmode: "numeric", value: pool.idle_timeout_ms ? String(pool.idle_timeout_ms / 1000) : "", class: "number-input", placeholder: "never", oninput: change("idle_timeout_ms", (t) => t === "" ? undefined : Math.round(Number(t) * 1000))}), `In seconds: ${properties.idle_timeout_ms?.description}`),
             field("Image", h("input", {type: "text", value: pool.image ?? "", spellcheck: "false", placeholder: "as above", oninput: change("image", (t) => t || undefined)}), properties.image?.description),
             button({icon: "trash", kind: "quiet", title: `Remove the pool of ${pool.runtime}`, onclick: () => { list.splice(list.indexOf(pool), 1); row.remove(); tell(); }}),
             pool.limits && Object.keys(pool.limits).length > 0 && h("p", {class: "small muted pool-limits"}, `with limits of its own: ${Object.entries(pool.limits).map(([k, v]) => `${k} ${show(k, v)}`).join(", ")}`));

@@ -2,6 +2,8 @@
 
 import json
 import os
+import threading
+import time
 
 import images
 import test_pools
@@ -68,6 +70,27 @@ def an_image_without_node_is_no_error(d):
         same(d.request("POST", "/v1/exec", {"runtime": "node", "code": "1"}).json()["error"]["kind"], "runtime_not_found", "Node")
         until(lambda: state(look(d, "node")) == EMPTY, 20, "a pool that rests")
         same(look(d, "node")["misses"], n, "misses")
+
+
+@test
+def the_pool_of_node_is_not_filled_while_executions_use_all_cores(d):
+    """Until one of them is a second old; a machine that needs longer to look shows nothing."""
+    for _ in range(10):
+        configure(d)
+        begun = time.monotonic()
+        busy = [threading.Thread(target=d.exec, args=("sh", "sleep 2")) for _ in range(os.cpu_count())]
+        for thread in busy:
+            thread.start()
+        until(lambda: d.get("/v1/health")["sandboxes"]["running"] >= len(busy), 20, "executions")
+        configure(d, {"runtime": "node", "size": 1})
+        p = look(d, "node")
+        soon = time.monotonic() - begun < 0.9
+        for thread in busy:
+            thread.join()
+        full(d, "node")
+        if soon:
+            same((p["making"], p["available"]), (0, 0), "the pool during the executions")
+            return
 
 
 CHANGE = r"""

@@ -49,7 +49,7 @@ test("changes are saved in one step, persist, and can be undone", async (t) => {
     const now = await settings();
     same([now.mode, now.scope, now.limits.cpus, now.limits.memory_bytes, now.limits.timeout_ms], ["selective", "agent", 0.5, 1.5 * 1024 ** 3, 90000], "saved");
     same([now.network.tier, now.network.allowed_domains, now.network.blocked_domains, now.audit.keep_output], ["standard", ["pypi.org", "*.pythonhosted.org"], ["evil.example"], false], "saved");
-    same(now.pools, [{runtime: "python3", size: 2, preload: before.pools[0].preload}], "pools");
+    same(now.pools, [{runtime: "python3", size: 2, preload: before.pools[0].preload}, before.pools[2]], "pools");
     same(await page.locator(".save-bar").isVisible(), false, "the bar is still there");
     await undo(page);
     await until(async () => JSON.stringify(await settings()) === JSON.stringify(before), "all is as before");
