@@ -15,9 +15,11 @@ try {
   const socket = new (require('net').Socket)({ handle, readable: false, writable: true });
   socket._writeGeneric(false, '1\n', 'utf8', () => {});
   socket.cork();
-  socket.write('1\n');
+  const output = new console.Console({ stdout: socket, stderr: socket, colorMode: false });
+  output.log('1');
+  output.log('%s', 1, { a: [1] });
+  output.table([{ a: 1 }]);
   socket._handle = null;
-  require('util').format('%s', 1, { a: [1] });
 
   // Built-in modules that are not loaded at the start.  Left out: assert and test make process.stderr, dns uses an
   // asynchronous id, http2 needs assert; others warn or install hooks (cluster, domain, inspector, punycode, repl); the
@@ -34,9 +36,21 @@ try {
   // Functions whose first call initialises or compiles much.
   (1234.5).toLocaleString();
   new Date(0).toLocaleString();
+  new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD' }).format(1);
   'a'.localeCompare('b');
+  new TextDecoder().decode(new TextEncoder().encode('a'));
   new URL('http://a/?b=c').searchParams.get('b');
   require('crypto').createHash('sha256').update('').digest('hex');
+  require('crypto').webcrypto;
+  require('http').createServer();
+  const fs = require('fs');
+  fs.ReadStream;
+  fs.statSync('/proc');
+  fs.readdirSync('/proc/self/task', { withFileTypes: true });
+  fs.mkdirSync('/proc', { recursive: true });
+  fs.rmSync('/proc/none', { recursive: true, force: true });
+  fs.writeFileSync('/dev/null', '');
+  fs.appendFileSync('/dev/null', '');
   require('util').inspect({
     a: [1, 'b', null, undefined, 1n, true, () => 1], m: new Map([[1, {}]]), s: new Set([1]), d: new Date(0), r: /x/,
     c: class {}, e: new Error(''), n: [1, 2, 3, 4, 5, 6, 7],

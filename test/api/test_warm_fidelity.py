@@ -361,7 +361,7 @@ def warm_numpy_is_random_each_time():
 
 @test(timeout=60)
 def warm_node_is_random_each_time():
-    fresh(POOLS["node"], NODE_RANDOM)
+    fresh(POOLS["node"], NODE_RANDOM, 30)  # each is started anew, which takes longer than a restore
 
 
 @test(timeout=60)
