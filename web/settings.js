@@ -71,7 +71,7 @@ async function readSettings(signal) {
 
 export async function mount(root, {signal}) {
     const [{components}, now, images] = await Promise.all([api("/openapi.json", {signal}), readSettings(signal), api("/v1/images", {signal}).catch(() => ({images: []}))]);
-    return new SettingsPage(root, components.schemas.settings, now, images.images, signal).leave;
+    return new SettingsPage(root, components.schemas.Settings, now, images.images, signal).leave;
 }
 
 class SettingsPage {

@@ -14,12 +14,21 @@ struct api;
 struct call;
 struct mcp;
 struct events;
+struct answer;
 
 enum {
         API_OPEN = 1u << 0,   /* no key needed: health */
         API_STREAM = 1u << 1, /* the body arrives in parts, see http_body_read() */
         API_RAW = 1u << 2,    /* the body is bytes, not JSON */
         API_RUNS = 1u << 3,   /* runs code: a refused request is logged */
+};
+
+/* Errors of a route, see openapi.c. */
+enum {
+        API_ERR_CHANGED = 1u << 0, /* 412: If-Match */
+        API_ERR_RANGE = 1u << 1,   /* 416 */
+        API_ERR_TIMEOUT = 1u << 2, /* 504 */
+        API_ERR_METHOD = 1u << 3,  /* 405 */
 };
 
 struct api_route {
@@ -31,9 +40,11 @@ struct api_route {
         const struct field *(*fields)(void);
         /* body: checked by fields, the handler's own reference; NULL if the route has none. */
         void (*handle)(struct call *call, json_t *body);
-        const char *summary;
-        const char *query;  /* names of its query parameters, for OpenAPI: "path, list, watch" */
-        const char *answer; /* description of the answer, for OpenAPI */
+        /* For OpenAPI: */
+        const char *id, *tag, *summary; /* id: also in the names of functions of generated clients */
+        const struct field *query;      /* NULL: none */
+        const struct answer *answers;   /* those that are no errors */
+        unsigned errors;                /* API_ERR_*: besides those that its other fields imply */
 };
 
 #define API_BODY_MAX (24u * 1024 * 1024)

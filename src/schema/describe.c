@@ -57,13 +57,25 @@ static void put_range(json_t *schema, const struct field *field)
                                           : json_pack("f", (double)field->max / 1000));
 }
 
-static json_t *describe_field(const struct field *field, unsigned depth);
+/* How deep a table is in the document, and which tables are described elsewhere. */
+struct level {
+        unsigned depth;
+        schema_namer *name_of; /* NULL: none */
+};
 
-static void describe_fields(json_t *schema, const struct field *fields, unsigned depth)
+static struct level level_below(struct level at)
+{
+        at.depth++;
+        return at;
+}
+
+static json_t *describe_field(const struct field *field, struct level at);
+
+static void describe_fields(json_t *schema, const struct field *fields, struct level at)
 {
         json_t *properties = json_object(), *required = json_array();
         for (; fields->name; fields++) {
-                json_object_set_new(properties, fields->name, describe_field(fields, depth + 1));
+                json_object_set_new(properties, fields->name, describe_field(fields, level_below(at)));
                 if (fields->flags & FIELD_REQUIRED)
                         json_array_append_new(required, json_stringn(fields->name, strlen(fields->name)));
         }
@@ -74,7 +86,7 @@ static void describe_fields(json_t *schema, const struct field *fields, unsigned
         json_object_set_new(schema, "additionalProperties", json_pack("b", 0));
 }
 
-static void describe_content(json_t *schema, const struct field *field, unsigned depth)
+static void describe_content(json_t *schema, const struct field *field, struct level at)
 {
         switch (field->type) {
         case FIELD_STRING:
@@ -94,18 +106,18 @@ static void describe_content(json_t *schema, const struct field *field, unsigned
                 put_range(schema, field);
                 break;
         case FIELD_OBJECT:
-                describe_fields(schema, field->fields, depth);
+                describe_fields(schema, field->fields, at);
                 break;
         case FIELD_MAP:
                 put_lengths(schema, field, "minProperties", "maxProperties");
                 if (field->item)
                         json_object_set_new(schema, "additionalProperties",
-                                            describe_field(field->item, depth + 1));
+                                            describe_field(field->item, level_below(at)));
                 break;
         case FIELD_ARRAY:
                 put_lengths(schema, field, "minItems", "maxItems");
                 if (field->item)
-                        json_object_set_new(schema, "items", describe_field(field->item, depth + 1));
+                        json_object_set_new(schema, "items", describe_field(field->item, level_below(at)));
                 break;
         case FIELD_BOOLEAN:
         case FIELD_ANY:
@@ -119,21 +131,40 @@ static json_t *standard_of(const struct field *field)
 }
 
 /* An array, or a word instead of it. */
-static json_t *describe_words_or_array(const struct field *field, unsigned depth)
+static json_t *describe_words_or_array(const struct field *field, struct level at)
 {
         const struct field word = {.type = FIELD_WORD, .words = field->words}, array = {.type = FIELD_ARRAY,
                                                                                         .item = field->item,
                                                                                         .min = field->min,
                                                                                         .max = field->max};
-        return json_pack("[oo]", describe_field(&word, depth), describe_field(&array, depth));
+        return json_pack("[oo]", describe_field(&word, at), describe_field(&array, at));
 }
 
-static json_t *describe_field(const struct field *field, unsigned depth)
+/* {"$ref": ...} for an object whose table is described elsewhere, otherwise NULL. */
+static json_t *reference(const struct field *field, struct level at)
 {
-        json_t *schema = json_object();
+        const char *name =
+                at.name_of && field->type == FIELD_OBJECT && field->fields ? at.name_of(field->fields) : NULL;
+        json_t *ref = name ? json_object() : NULL;
+        if (!ref)
+                return NULL;
+        json_object_set_new(ref, "$ref", json_sprintf("#/components/schemas/%s", name));
+        if (field->flags & FIELD_NULLABLE)
+                ref = json_pack("{s:[o, {s:s}]}", "oneOf", ref, "type", "null");
+        if (field->help)
+                json_object_set_new(ref, "description", json_pack("s", field->help));
+        return ref;
+}
+
+static json_t *describe_field(const struct field *field, struct level at)
+{
+        json_t *schema = reference(field, at);
+        if (schema)
+                return schema;
+        schema = json_object();
         const bool either = field->type == FIELD_ARRAY && field->words;
         const char *type = either ? NULL : type_of(field);
-        if (depth > SCHEMA_DEPTH_MAX)
+        if (at.depth > SCHEMA_DEPTH_MAX)
                 return schema;
         if (type && (field->flags & FIELD_NULLABLE))
                 json_object_set_new(schema, "type", json_pack("[ss]", type, "null"));
@@ -144,20 +175,30 @@ static json_t *describe_field(const struct field *field, unsigned depth)
         if (field->help)
                 json_object_set_new(schema, "description", json_pack("s", field->help));
         if (either)
-                json_object_set_new(schema, "oneOf", describe_words_or_array(field, depth));
+                json_object_set_new(schema, "oneOf", describe_words_or_array(field, at));
         else
-                describe_content(schema, field, depth);
+                describe_content(schema, field, at);
         json_t *standard = standard_of(field);
         if (standard)
                 json_object_set_new(schema, "default", standard);
         return schema;
 }
 
-json_t *schema_describe(const struct field *fields)
+json_t *schema_describe_shared(const struct field *fields, schema_namer *name_of)
 {
         json_t *schema = json_pack("{s:s}", "type", "object");
-        describe_fields(schema, fields, 0);
+        describe_fields(schema, fields, (struct level){.name_of = name_of});
         return schema;
+}
+
+json_t *schema_describe(const struct field *fields)
+{
+        return schema_describe_shared(fields, NULL);
+}
+
+json_t *schema_describe_value(const struct field *field, schema_namer *name_of)
+{
+        return describe_field(field, (struct level){.name_of = name_of});
 }
 
 static json_t *defaults(const struct field *fields, unsigned depth)
@@ -215,6 +256,49 @@ static json_t *describe_fill(const struct field *fields, const json_t *document,
 json_t *schema_fill(const struct field *fields, const json_t *document)
 {
         return describe_fill(fields, document, 0);
+}
+
+static json_t *example(const struct field *fields, unsigned depth);
+
+static json_t *example_of(const struct field *field, unsigned depth)
+{
+        json_t *standard = standard_of(field);
+        if (standard || (field->flags & FIELD_NULLABLE))
+                return standard ? standard : json_null();
+        switch (field->type) {
+        case FIELD_WORD:
+                return json_pack("s", field->words[0]);
+        case FIELD_STRING:
+                return json_pack("s", field->name[0] ? field->name : "text");
+        case FIELD_INTEGER:
+                return json_integer(field->min);
+        case FIELD_NUMBER:
+                return json_pack("f", (double)field->min / 1000);
+        case FIELD_BOOLEAN:
+                return json_pack("b", 0);
+        case FIELD_ARRAY:
+                return json_array();
+        case FIELD_OBJECT:
+                return example(field->fields, depth + 1);
+        case FIELD_MAP:
+        case FIELD_ANY:
+                break;
+        }
+        return json_object();
+}
+
+static json_t *example(const struct field *fields, unsigned depth)
+{
+        json_t *document = json_object();
+        for (; fields->name && depth < SCHEMA_DEPTH_MAX; fields++)
+                if (fields->flags & FIELD_REQUIRED)
+                        json_object_set_new(document, fields->name, example_of(fields, depth));
+        return document;
+}
+
+json_t *schema_example(const struct field *fields)
+{
+        return example(fields, 0);
 }
 
 json_t *schema_merge(const json_t *base, const json_t *patch)

@@ -62,6 +62,14 @@ int schema_check(const struct field *fields, const json_t *document, const char 
 json_t *schema_defaults(const struct field *fields);
 /* Returns the JSON Schema of the table: a new reference. */
 json_t *schema_describe(const struct field *fields);
+/* The same.  An object below for whose table name_of() returns a name is only referred to, as
+ * #/components/schemas/NAME of OpenAPI. */
+typedef const char *schema_namer(const struct field *fields);
+json_t *schema_describe_shared(const struct field *fields, schema_namer *name_of);
+/* Returns the schema of one value, such as a parameter. */
+json_t *schema_describe_value(const struct field *field, schema_namer *name_of);
+/* Returns a document with all required fields: defaults, null, or the smallest value. */
+json_t *schema_example(const struct field *fields);
 /* Returns base + patch, merged recursively; null in patch removes the field (RFC 7386).  If schema_fill()
  * follows, null resets a field to its default. */
 json_t *schema_merge(const json_t *base, const json_t *patch);

@@ -15,6 +15,7 @@ import struct
 import subprocess
 import urllib.parse
 
+import described
 import support
 from ports import free_port
 from support import ensure, fail, late, same, shorten
@@ -63,8 +64,8 @@ class Answer:
 class Events:
     """Server-sent events as they come: an iterator of (name, data)."""
 
-    def __init__(self, connection, response, target):
-        self.connection, self.response, self.target = connection, response, target
+    def __init__(self, connection, response, target, described=None):
+        self.connection, self.response, self.target, self.described = connection, response, target, described
         self.status = response.status
         self.comments = []
 
@@ -78,7 +79,10 @@ class Events:
             if not line:
                 if name is None and not data:
                     continue
-                return name, json.loads(b"\n".join(data))
+                said = json.loads(b"\n".join(data))
+                if self.described:
+                    self.described.check_event(*self.target.split(" ", 1), name, said)
+                return name, said
             field, _, value = line.partition(b": ")
             if field == b"event":
                 name = value.decode()
@@ -281,7 +285,7 @@ class Daemon:
         self.port = port or (free_port() if tcp else None)
         self.args, self.env, self.user, self.before = list(args), env, user, before
         self.key = None  # sent with every request over TCP
-        self.process = None
+        self.process = self.described = None
         if start:
             self.start()
             if settings:
@@ -307,6 +311,15 @@ class Daemon:
             return any(line.get("message") == "ready" and line.get("process") == "server" for line in self.lines())
 
         support.until(is_ready, 20, "a daemon that is ready")
+        # Before the test begins, which may count requests.
+        self.described = described.document(self.description)
+
+    def description(self):
+        c = self.connection(unix=True)
+        c.request("GET", "/openapi.json")
+        text = c.getresponse().read().decode()
+        c.close()
+        return text
 
     def log(self):
         """What this life of it wrote on standard error."""
@@ -466,11 +479,14 @@ class Daemon:
         try:
             c.request(method, target, self.encode(body), self.headers(body, headers, key, unix))
             r = c.getresponse()
-            return Answer(method, target, r.status, dict(r.getheaders()), r.read())
+            answer = Answer(method, target, r.status, dict(r.getheaders()), r.read())
         except TimeoutError:
             late(f"{method} {target}: no answer for {timeout * support.slack:g} s")
         finally:
             c.close()
+        if self.described:
+            self.described.check(answer)
+        return answer
 
     def ok(self, method, target, body=None, status=200, **kwargs):
         """A request that succeeds; its answer as an object (None: empty, bytes: not JSON)."""
@@ -516,7 +532,7 @@ class Daemon:
             c.close()
             fail("no events", a)
         same(r.getheader("Content-Type"), "text/event-stream", "Content-Type")
-        return Events(c, r, f"{method} {target}")
+        return Events(c, r, f"{method} {target}", self.described)
 
     def websocket(self, target, **kwargs):
         if self.key and "headers" not in kwargs:

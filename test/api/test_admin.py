@@ -8,6 +8,7 @@ import subprocess
 import threading
 import time
 
+import described
 import support
 from daemon import Daemon, free_port, not_sanitized
 from support import ensure, is_root, same, test, until
@@ -133,61 +134,56 @@ def metrics_count(d):
     d.delete(f"/v1/sandboxes/{s}/processes/{p['pid']}")
 
 
-def check(schema, value, root, path="body"):
-    """As much of JSON Schema as the description uses; anything else is an error here."""
-    known = {"type", "enum", "properties", "required", "additionalProperties", "items", "minimum", "maximum", "minLength", "maxLength",
-             "minItems", "maxItems", "minProperties", "maxProperties", "description", "default", "anyOf", "oneOf", "$ref", "const",
-             "propertyNames", "format", "title", "examples", "pattern", "contentEncoding"}  # fmt: skip
-    ensure(set(schema) <= known, f"{path}: unknown words {set(schema) - known}")
-    if "$ref" in schema:
-        target = root
-        for part in schema["$ref"].removeprefix("#/").split("/"):
-            target = target[part]
-        return check(target, value, root, path)
-    for word in ("anyOf", "oneOf"):
-        if word in schema:
-            return any(check(s, value, root, path) for s in schema[word])
-    types = schema.get("type")
-    types = [types] if isinstance(types, str) else types
-    python = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "object": dict, "array": list, "null": type(None)}
-    if types and not any(isinstance(value, python[t]) and not (isinstance(value, bool) and t != "boolean") for t in types):
-        return False
-    if "enum" in schema and value not in schema["enum"]:
-        return False
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        if not schema.get("minimum", value) <= value <= schema.get("maximum", value):
-            return False
-    if isinstance(value, str) and not schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", len(value)):
-        return False
-    if isinstance(value, list):
-        if not schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value)):
-            return False
-        return all(check(schema.get("items", {}), v, root, path) for v in value)
-    if isinstance(value, dict):
-        if not set(schema.get("required", [])) <= set(value):
-            return False
-        more = schema.get("additionalProperties", True)
-        for k, v in value.items():
-            inner = schema.get("properties", {}).get(k, more)
-            if inner is False or (isinstance(inner, dict) and not check(inner, v, root, f"{path}.{k}")):
-                return False
-    return True
+def check_operation(rules, o):
+    """Each status is described, and the examples of request and answer follow their schemas."""
+    name = o["operationId"]
+    ensure(re.fullmatch(r"[a-z][A-Za-z]+", name), f"operationId {name}")
+    for p in o["parameters"]:
+        ensure(p["schema"].get("type"), f"{name}: parameter {p['name']}")
+    errors = [status for status in o["responses"] if status >= "400"]
+    ensure({"400", "500"} <= set(errors) and any(status < "400" for status in o["responses"]), f"{name}: {list(o['responses'])}")
+    answers = [(status, rules.responses(o, status)) for status in o["responses"]]
+    for where, content in [(status, a.get("content", {})) for status, a in answers] + [("request", o.get("requestBody", {}).get("content", {}))]:
+        for media, described_ in content.items():
+            if media == "application/json" and described_["schema"] != {"type": "object"}:
+                ensure("example" in described_, f"{name} {where}: no example")
+            if media != "text/event-stream" and "example" in described_:
+                fault = rules.wrong(described_["schema"], described_["example"])
+                ensure(not fault, f"the example of {name} {where}: {fault}")
+
+
+@test
+def the_validator_of_these_tests_refuses_what_the_description_does_not_have(d):
+    rules = described.Document(d.get("/openapi.json"))
+    ref, good = {"$ref": "#/components/schemas/Result"}, d.exec("sh", "echo a")
+    same(rules.wrong(ref, good), None, "a result")
+    for bad in ({**good, "colour": 1}, {k: v for k, v in good.items() if k != "stdout"}, {**good, "exit_code": "0"}, {**good, "status": "fine"},
+                {**good, "usage": {**good["usage"], "x": 1}}, {**good, "signal": 1.5}, {**good, "files": [{"path": "a"}]}):  # fmt: skip
+        ensure(rules.wrong(ref, bad), f"accepted: {bad}")
 
 
 @test
 def the_description_is_complete_and_agrees_with_the_server(d):
     doc = d.get("/openapi.json")
+    rules = described.Document(doc)
     same(doc["openapi"], "3.1.0", "version of OpenAPI")
     ensure(doc["info"]["title"] and doc["info"]["version"], "info")
     table = routes()
     ensure(len(table) >= 40, f"only {len(table)} routes were found in the table")
-    described = {(m.upper(), p) for p, ops in doc["paths"].items() for m in ops}
-    same(described, set(table), "routes")
+    have = {(m.upper(), p) for p, ops in doc["paths"].items() for m in ops}
+    same(have, set(table), "routes")
     for path, operations in doc["paths"].items():
         for method, o in operations.items():
             names = [p["name"] for p in o.get("parameters", []) if p["in"] == "path"]
             same(names, re.findall(r"\{(\w+)\}", path), f"parameters of {method} {path}")
             ensure(o["summary"] and o["responses"], f"{method} {path}")
+            check_operation(rules, o)
+    ids = [o["operationId"] for operations in doc["paths"].values() for o in operations.values()]
+    same(len(set(ids)), len(ids), "names of operations that are used once")
+    ensure("createSandbox" in ids and "exec" in ids, f"names of operations: {ids}")
+    tags = {t["name"] for t in doc["tags"]}
+    same({t for operations in doc["paths"].values() for o in operations.values() for t in o["tags"]}, tags, "tags")
+    ensure(doc["servers"] and doc["components"]["securitySchemes"] and doc["security"], "servers and keys")
     exec_ = doc["paths"]["/v1/exec"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     from test_exec import BAD
 
@@ -195,14 +191,14 @@ def the_description_is_complete_and_agrees_with_the_server(d):
             {"runtime": "sh", "code": "x", "args": ["a"], "stdin": {"base64": "AA=="}, "env": {"A": "b"}, "files": {"a": "x", "b": {"base64": "AA=="}},
              "limits": {"cpus": 0.5, "cpu_time_ms": None}, "network": {"tier": "restricted"}, "session": "s", "workspace": "none", "encoding": "base64"}]  # fmt: skip
     for body in good:
-        ensure(check(exec_, body, doc), f"the description refuses {body}")
-    refused = sum(not check(exec_, body, doc) for body, _ in BAD)
+        ensure(not rules.wrong(exec_, body), f"the description refuses {body}")
+    refused = sum(bool(rules.wrong(exec_, body)) for body, _ in BAD)
     ensure(refused >= len(BAD) * 0.6, f"the description refuses only {refused} of {len(BAD)} bad bodies")
-    settings = doc["components"]["schemas"]["settings"]
-    ensure(check(settings, d.get("/v1/settings"), doc), "the settings are not as described")
+    settings = doc["components"]["schemas"]["Settings"]
+    ensure(not rules.wrong(settings, d.get("/v1/settings")), "the settings are not as described")
     error = d.request("GET", "/nowhere").json()
-    ensure(check(doc["components"]["schemas"]["error"], error, doc), "an error is not as described")
-    kinds = doc["components"]["schemas"]["error"]["properties"]["error"]["properties"]["kind"]["enum"]
+    ensure(not rules.wrong(doc["components"]["schemas"]["Error"], error), "an error is not as described")
+    kinds = doc["components"]["schemas"]["ErrorDetail"]["properties"]["kind"]["enum"]
     same(set(kinds), {"invalid_request", "unauthorized", "access_denied", "not_found", "runtime_not_found", "scan_refused", "too_large",
                       "over_capacity", "engine_unavailable", "isolation_unavailable", "internal", "timeout", "conflict"}, "kinds of errors")  # fmt: skip
 

@@ -302,7 +302,7 @@ def patch(path, value):
 
 @test(settings=SETTINGS)
 def a_key_cannot_widen_the_settings_beyond_what_it_has(d):
-    schema = d.get("/openapi.json")["components"]["schemas"]["settings"]
+    schema = d.get("/openapi.json")["components"]["schemas"]["Settings"]
     same(set(leaves(schema)) ^ set(CHANGES), set(), "settings without a rule in this test, or rules without a setting")
     poor = d.new_key("poor", capabilities=["settings"], tier="standard")["key"]
     before = d.get("/v1/settings", unix=True)

@@ -17,7 +17,7 @@ test("every setting of the schema is on the page, with its description", async (
     const {components} = await daemon.api("/openapi.json");
     const paths = (schema, prefix = "") => Object.entries(schema.properties).flatMap(([name, field]) =>
         field.type === "object" && field.properties ? paths(field, `${prefix}${name}.`) : [[prefix + name, field]]);
-    for (const [path, field] of paths(components.schemas.settings)) {
+    for (const [path, field] of paths(components.schemas.Settings)) {
         const row = page.locator(`[data-path="${path}"]`);
         same(await row.count(), 1, `rows of ${path}`);
         ensure(await row.locator("input, select, textarea, button").count() > 0, `${path} has no control`);
