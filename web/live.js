@@ -71,7 +71,7 @@ export function chooseSandbox(root, {where, title, text, signal}) {
         if (all.size === 0) return void replace(list, empty({icon: "box", title: "No sandbox yet", text: can("sandbox.manage")
             ? "Persistent sandboxes are created here, by the API, or by a scope other than “execution”." : "Sandboxes that your key has created appear here."}));
         replace(list, [...all.values()].reverse().map((sandbox) => h("a", {class: "choice card", href: `#/${where}/${sandbox.id}`}, icon("box", 22),
-            h("span", {class: "grow"}, h("strong", {class: "mono"}, sandbox.id), h("span", {class: "muted small"}, ownerOf(sandbox) || "made by hand", " · ", timeOf(sandbox.created))),
+            h("span", {class: "grow"}, h("strong", {class: "mono"}, sandbox.name ?? sandbox.id), h("span", {class: "muted small"}, ownerOf(sandbox) || "made by hand", " · ", timeOf(sandbox.created))),
             stateBadge(sandbox.state), icon("chevron"))));
     };
     watchSandboxes({signal, changed: (all) => { show(all).catch(toastError); }}).catch(toastError);

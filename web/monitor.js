@@ -149,9 +149,9 @@ class SandboxTable {
 
     make(id) {
         const cells = Object.fromEntries(["state", "runs", "processes", "memory", "cpu", "age"].map((name) => [name, h("td", {class: "number", dataset: {label: name}})]));
-        const row = {id, cells, who: h("span", {class: "muted small truncate"})};
+        const row = {id, cells, who: h("span", {class: "muted small truncate"}), name: h("strong", {class: "truncate", hidden: true})};
         row.actions = h("td", {class: "actions"});
-        row.element = h("tr", {dataset: {id}}, h("td", {class: "sandbox-name"}, h("div", {class: "row"}, h("span", {class: "mono", title: id}, shortId(id)),
+        row.element = h("tr", {dataset: {id}}, h("td", {class: "sandbox-name"}, h("div", {class: "row"}, row.name, h("span", {class: "mono", title: id}, shortId(id)),
             button({icon: "copy", kind: "quiet", title: `Copy the id ${id}`, onclick: () => copyText(id), class: "button button-quiet button-icon button-small"})), row.who), Object.values(cells), row.actions);
         return row;
     }
@@ -160,6 +160,8 @@ class SandboxTable {
         const before = row.sandbox;
         row.sandbox = sandbox;
         row.who.textContent = ownerOf(sandbox);
+        row.name.textContent = sandbox.name ?? "";
+        row.name.hidden = !sandbox.name;
         replace(row.cells.state, stateBadge(sandbox.state));
         row.cells.runs.textContent = count(sandbox.executions);
         row.cells.processes.textContent = count(sandbox.processes);

@@ -34,8 +34,8 @@ static const char *const tags[][2] = {
 static const char *const examples[][2] = {
         {"exec", "{\"runtime\": \"python3\", \"code\": \"print(6 * 7)\"}"},
         {"execInSandbox", "{\"command\": [\"ls\", \"-l\"], \"timeout_ms\": 5000}"},
-        {"createSandbox", "{\"ttl_ms\": 3600000, \"metadata\": {\"task\": \"17\"}}"},
-        {"updateSandbox", "{\"limits\": {\"memory_bytes\": 1073741824}}"},
+        {"createSandbox", "{\"name\": \"build-17\", \"ttl_ms\": 3600000, \"metadata\": {\"task\": \"17\"}}"},
+        {"updateSandbox", "{\"limits\": {\"memory_bytes\": 1073741824}, \"name\": \"build-18\"}"},
         {"keepSandboxAlive", "{\"ttl_ms\": 3600000}"},
         {"startProcess", "{\"command\": [\"python3\", \"-m\", \"http.server\"]}"},
         {"signalProcess", "{\"signal\": \"TERM\"}"},
@@ -278,6 +278,8 @@ static bool can_fail(const struct api_route *route, int status)
                 return !open || route->handle == rest_healthz;
         case 404:
                 return strchr(route->pattern, '{') || !strcmp(route->tag, "tools") || route->fields;
+        case 426:
+                return route->handle == rest_terminal;
         case 405:
                 return route->errors & API_ERR_METHOD;
         case 412:
@@ -298,7 +300,7 @@ static bool can_fail(const struct api_route *route, int status)
 
 static json_t *answers(const struct api_route *route)
 {
-        static const int failures[] = {400, 401, 403, 404, 405, 412, 413, 416, 422, 429, 500, 503, 504};
+        static const int failures[] = {400, 401, 403, 404, 405, 412, 413, 416, 422, 426, 429, 500, 503, 504};
         json_t *all = json_object();
         char status[8];
         for (const struct answer *a = route->answers; a->status; a++) {
@@ -353,6 +355,7 @@ static const struct {
         {"Error", 413, "the body is too large"},
         {"Error", 416, "the file does not have these bytes"},
         {"Error", 422, "the code cannot be run: no such runtime, or the scanner refused it"},
+        {"Error", 426, "not a handshake of a WebSocket"},
         {"Error", 429, "too much at once: see Retry-After"},
         {"Error", 500, "an error of the daemon"},
         {"Error", 503, "the daemon cannot do this now, or this host cannot"},

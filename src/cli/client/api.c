@@ -150,6 +150,14 @@ bool api_is_sandbox(const char *word)
         return is_id(word, "sbx_");
 }
 
+bool api_names_sandbox(const char *word)
+{
+        const size_t len = strlen(word);
+        return api_is_sandbox(word) ||
+               (len > 0 && len <= 64 && !strchr("._-", word[0]) && strncmp(word, "sbx_", 4) != 0 &&
+                strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == len);
+}
+
 bool api_is_execution(const char *word)
 {
         return is_id(word, "exe_");
@@ -157,8 +165,8 @@ bool api_is_execution(const char *word)
 
 int api_sandbox_url(struct url *u, const char *id, const char *rest, struct cella_err *err)
 {
-        if (!api_is_sandbox(id))
-                return bad_id("a sandbox (sbx_...)", "ls", id, err);
+        if (!api_names_sandbox(id))
+                return bad_id("a sandbox (sbx_..., or its name)", "ls", id, err);
         url_init(u, "/v1/sandboxes/");
         url_add_part(u, id);
         url_add(u, rest);

@@ -88,6 +88,8 @@ void api_print(const struct api_answer *answer);
 int api_sandbox_url(struct url *u, const char *id, const char *rest, struct cella_err *err);
 int api_execution_url(struct url *u, const char *id, struct cella_err *err);
 bool api_is_sandbox(const char *word);
+/* Whether it can be the id or the name of a sandbox. */
+bool api_names_sandbox(const char *word);
 bool api_is_execution(const char *word);
 
 /* For commands that manage objects with names, and have the words VERB NAME, ls, and rm NAME. */

@@ -40,7 +40,7 @@ static const struct cli_option options[] = {
 };
 
 struct place {
-        char sandbox[64]; /* "": this machine */
+        char sandbox[65]; /* "": this machine */
         char path[PATH_MAX];
 };
 
@@ -54,13 +54,14 @@ struct copy {
 
 /* ---- names ---- */
 
-static int take_place(const char *word, struct place *p, struct cella_err *err)
+/* names: the sandbox may be given by its name.  Otherwise NAME:PATH is a local file. */
+static int take_place(const char *word, bool names, struct place *p, struct cella_err *err)
 {
         const char *colon = strchr(word, ':');
         *p = (struct place){0};
-        if (colon && !strncmp(word, "sbx_", 4) && (size_t)(colon - word) < sizeof p->sandbox) {
+        if (colon && (names || !strncmp(word, "sbx_", 4)) && (size_t)(colon - word) < sizeof p->sandbox) {
                 snprintf(p->sandbox, sizeof p->sandbox, "%.*s", (int)(colon - word), word);
-                if (api_is_sandbox(p->sandbox))
+                if (names ? api_names_sandbox(p->sandbox) : api_is_sandbox(p->sandbox))
                         word = colon[1] ? colon + 1 : ".";
                 else
                         p->sandbox[0] = '\0';
@@ -428,11 +429,16 @@ static int cp(const struct cli_command *self, int argc, char **argv, struct cp_o
         AUTO(client_free) struct client *client = NULL;
         int r = cli_parse_all(self, argc, argv, o, NULL, err);
         if (r < 0 || (r = api_need_words(self, r, 2, 2, err)) < 0 ||
-            (r = take_place(argv[1], &c.from, err)) < 0 || (r = take_place(argv[2], &c.to, err)) < 0)
+            (r = take_place(argv[1], false, &c.from, err)) < 0 ||
+            (r = take_place(argv[2], false, &c.to, err)) < 0)
+                return r;
+        if (!c.from.sandbox[0] && !c.to.sandbox[0] &&
+            ((r = take_place(argv[1], true, &c.from, err)) < 0 ||
+             (r = take_place(argv[2], true, &c.to, err)) < 0))
                 return r;
         if (!c.from.sandbox[0] == !c.to.sandbox[0]) {
                 err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
-                        "exactly one of SRC and DST must be in a sandbox (sbx_...:path)");
+                        "exactly one of SRC and DST must be in a sandbox (SBX:PATH, by id or name)");
                 return err_hint(err, "cella ls lists the sandboxes");
         }
         if ((r = client_new(o->socket, &client, err)) < 0)

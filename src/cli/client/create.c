@@ -9,7 +9,7 @@
 #include "cli/text.h"
 
 struct create_options {
-        const char *socket, *workspace, *agent, *image;
+        const char *socket, *name, *workspace, *agent, *image;
         struct api_network network;
         uint64_t ttl_ms, idle_ms;
         struct cli_list metadata, mounts;
@@ -18,6 +18,8 @@ struct create_options {
 };
 
 static const struct cli_option options[] = {
+        {"name", "NAME", "a name, which can be used instead of the id",
+         CLI_INTO(CLI_TEXT, struct create_options, name)},
         {"ttl", "TIME", "remove the sandbox after this time",
          CLI_INTO(CLI_TIME, struct create_options, ttl_ms)},
         {"idle", "TIME", "remove the sandbox (with --ttl: stop it) when nothing ran in it for this time",
@@ -43,6 +45,8 @@ static int put_body(struct api_body *body, const struct create_options *o, struc
         int r = api_body_begin(body, err);
         if (r < 0)
                 return r;
+        if (o->name)
+                json_put_string(&body->j, "name", o->name);
         if (o->ttl_ms)
                 json_put_number(&body->j, "ttl_ms", o->ttl_ms);
         if (o->idle_ms)

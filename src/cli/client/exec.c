@@ -333,7 +333,7 @@ static int take_words(const struct cli_command *self, int argc, char **argv, str
                 return at;
         bool scoped = o->session || o->agent || o->scope;
         bool dash = at < argc && !strcmp(argv[at], "-");
-        if (dash || (at < argc && api_is_sandbox(argv[at]))) {
+        if (dash || (at < argc && (scoped ? api_is_sandbox(argv[at]) : api_names_sandbox(argv[at])))) {
                 o->sandbox = dash ? NULL : argv[at];
                 int more = cli_parse(self, argc - at, argv + at, o, &o->limits, err);
                 if (more < 0)
@@ -341,8 +341,8 @@ static int take_words(const struct cli_command *self, int argc, char **argv, str
                 at += more;
         } else if (!scoped) {
                 err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
-                        "name the sandbox: sbx_..., or - for a new one%s%.40s%s", at < argc ? ", not '" : "",
-                        at < argc ? argv[at] : "", at < argc ? "'" : "");
+                        "name the sandbox: its id or name, or - for a new one%s%.40s%s",
+                        at < argc ? ", not '" : "", at < argc ? argv[at] : "", at < argc ? "'" : "");
                 return err_hint(err, "cella exec --help");
         }
         if (o->sandbox && (o->session || o->agent || o->scope || o->workspace || o->mounts.n > 0))
@@ -352,7 +352,7 @@ static int take_words(const struct cli_command *self, int argc, char **argv, str
                                o->sandbox);
         if (o->background && !o->sandbox)
                 return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
-                               "--background needs the id of a sandbox, in which the process stays");
+                               "--background needs the id or name of a sandbox, in which the process stays");
         o->command.stdin_fd = STDIN_FILENO;
         o->words.command = "exec";
         return words_take(&o->command, &o->words, argc - at, argv + at, err);

@@ -42,6 +42,7 @@ static void ls_add_row(struct table *t, json_t *sandbox, int64_t now)
         char cell[512];
         int64_t created = api_time(foreign_json_get_text(sandbox, "created"));
         table_add(t, foreign_json_get_text(sandbox, "id"), 40);
+        table_add(t, foreign_json_get_text(sandbox, "name"), 64);
         table_add(t, foreign_json_get_text(sandbox, "state"), 16);
         cell[0] = '\0';
         if (created >= 0)
@@ -57,7 +58,8 @@ static void ls_add_row(struct table *t, json_t *sandbox, int64_t now)
 
 static void print_sandboxes(json_t *list, bool quiet)
 {
-        static const char *const headings[] = {"ID", "STATE", "AGE", "EXPIRES", "EXECUTIONS", "METADATA"};
+        static const char *const headings[] = {"ID",      "NAME",       "STATE",   "AGE",
+                                               "EXPIRES", "EXECUTIONS", "METADATA"};
         struct table t;
         int64_t now = api_now();
         size_t i;

@@ -6,6 +6,7 @@
 #include "core/request/request.h"
 #include "core/request/synonyms.h"
 #include "core/sandbox/operation.h"
+#include "core/sandbox/sandbox.h"
 #include "core/settings/image_fields.h"
 #include "core/settings/mount_fields.h"
 #include "core/settings/network_fields.h"
@@ -224,6 +225,13 @@ const struct field *sandbox_exec_fields(void)
         return with_tables(fields);
 }
 
+#define SANDBOX_NAME_FIELD(flags_)                                                                           \
+        {                                                                                                    \
+                .name = "name", .type = FIELD_STRING, .flags = FIELD_NO_NUL | (flags_), .min = 1, .max = 64, \
+                .help = "can be used instead of the id; of a-z, A-Z, 0-9, '.', '_' and '-', unique for "     \
+                        "each key"                                                                           \
+        }
+
 const struct field *lease_fields(void)
 {
         static const struct field fields[] = {
@@ -239,7 +247,7 @@ const struct field *lease_fields(void)
                 {.name = "metadata",
                  .type = FIELD_MAP,
                  .item = &argument,
-                 .max = 64,
+                 .max = SANDBOX_LABELS_MAX,
                  .help = "labels, by which GET /v1/sandboxes finds the sandbox"},
                 {0}};
         return fields;
@@ -254,6 +262,7 @@ const struct field *sandbox_fields(void)
                 {.name = "network", .type = FIELD_OBJECT, .help = "network access"},
                 WORKSPACE_FIELD,
                 MOUNTS_FIELD,
+                SANDBOX_NAME_FIELD(0),
                 NAME_FIELD("agent", "the agent that uses the sandbox"),
                 AGE_FIELD("ttl_ms", "the sandbox is ended this long after its creation"),
                 AGE_FIELD("idle_timeout_ms", "after this long without use the sandbox is stopped if it has a "
@@ -265,9 +274,26 @@ const struct field *sandbox_fields(void)
                 {.name = "metadata",
                  .type = FIELD_MAP,
                  .item = &argument,
-                 .max = 64,
+                 .max = SANDBOX_LABELS_MAX,
                  .help = "labels, by which GET /v1/sandboxes finds the sandbox"},
                 SYNONYM_LIMIT_FIELDS,
+                {0}};
+        return with_tables(fields);
+}
+
+const struct field *sandbox_patch_fields(void)
+{
+        static const struct field label = {
+                .name = "", .type = FIELD_STRING, .flags = FIELD_NO_NUL | FIELD_NULLABLE, .max = 131071};
+        static struct field fields[] = {
+                {.name = "limits", .type = FIELD_OBJECT, .help = "higher limits, within those of the key"},
+                AGE_FIELD("ttl_ms", "the sandbox is ended this long after this request; null: never"),
+                {.name = "metadata",
+                 .type = FIELD_MAP,
+                 .item = &label,
+                 .max = SANDBOX_LABELS_MAX,
+                 .help = "labels that are added or changed; null removes one"},
+                SANDBOX_NAME_FIELD(FIELD_NULLABLE),
                 {0}};
         return with_tables(fields);
 }

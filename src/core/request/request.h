@@ -57,10 +57,11 @@ struct exec_request {
         size_t n_owned;
 };
 
-const struct field *exec_fields(void);         /* POST /v1/exec */
-const struct field *sandbox_exec_fields(void); /* POST /v1/sandboxes/{id}/exec and …/processes */
-const struct field *sandbox_fields(void);      /* POST /v1/sandboxes */
-const struct field *lease_fields(void);        /* POST /v1/pools/acquire */
+const struct field *exec_fields(void);          /* POST /v1/exec */
+const struct field *sandbox_exec_fields(void);  /* POST /v1/sandboxes/{id}/exec and …/processes */
+const struct field *sandbox_fields(void);       /* POST /v1/sandboxes */
+const struct field *sandbox_patch_fields(void); /* PATCH /v1/sandboxes/{id} */
+const struct field *lease_fields(void);         /* POST /v1/pools/acquire */
 /* Checks the paths of `files`: {"path": content}; for the tables of requests and tools. */
 int request_files_check(const json_t *value, const char *path, struct cella_err *err);
 

@@ -282,7 +282,10 @@ static int add_or_lease(struct core *core, const struct caller *caller, const js
         spec.ttl_ms = (uint64_t)json_integer_value(json_object_get(document, "ttl_ms"));
         spec.idle_timeout_ms = (uint64_t)json_integer_value(json_object_get(document, "idle_timeout_ms"));
         spec.metadata = json_object_get(document, "metadata");
-        int e = narrow_network(core, caller, json_object_get(document, "network"), &spec.network, err);
+        spec.name = json_string_value(json_object_get(document, "name"));
+        int e = spec.name ? sandbox_check_name(core, caller->key, spec.name, NULL, err) : 0;
+        if (e == 0)
+                e = narrow_network(core, caller, json_object_get(document, "network"), &spec.network, err);
         if (e == 0)
                 e = check_workspace(core, spec.workspace, spec.agent, err);
         if (e == 0)

@@ -17,18 +17,19 @@ static void copy_text(char *to, size_t size, const char *from)
 
 static json_t *remembered(const struct core_sandbox *sb)
 {
-        return json_pack(
-                "{s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:O, s:O*, s:o, "
-                "s:i}",
-                "engine", engine_words[sb->engine], "image", sb->image_name, "key", sb->key, "scope",
-                scope_words[sb->scope], "session", sb->session, "agent", sb->agent, "limits",
-                limits_to_json(&sb->limits), "required", (json_int_t)sb->required, "workspace",
-                workspace_words[sb->workspace], "created_ms", (json_int_t)sb->created_ms, "used_ms",
-                (json_int_t)(core_now_ms() - (clock_us() - sb->used_us) / 1000), "ttl_ms",
-                (json_int_t)sb->ttl_ms, "expires_ms", (json_int_t)sb->expires_ms, "idle_timeout_ms",
-                (json_int_t)sb->idle_timeout_ms, "key_sandboxes_max", (json_int_t)sb->place.key_max,
-                "metadata", sb->metadata, "mounts", sb->mounts, "network", network_to_state(&sb->network),
-                "chosen", (int)sb->chosen);
+        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, "
+                         "s:O, s:O*, s:o, "
+                         "s:i}",
+                         "engine", engine_words[sb->engine], "image", sb->image_name, "name", sb->name, "key",
+                         sb->key, "scope", scope_words[sb->scope], "session", sb->session, "agent", sb->agent,
+                         "limits", limits_to_json(&sb->limits), "required", (json_int_t)sb->required,
+                         "workspace", workspace_words[sb->workspace], "created_ms",
+                         (json_int_t)sb->created_ms, "used_ms",
+                         (json_int_t)(core_now_ms() - (clock_us() - sb->used_us) / 1000), "ttl_ms",
+                         (json_int_t)sb->ttl_ms, "expires_ms", (json_int_t)sb->expires_ms, "idle_timeout_ms",
+                         (json_int_t)sb->idle_timeout_ms, "key_sandboxes_max", (json_int_t)sb->place.key_max,
+                         "metadata", sb->metadata, "mounts", sb->mounts, "network",
+                         network_to_state(&sb->network), "chosen", (int)sb->chosen);
 }
 
 int sandbox_remember(const struct core_sandbox *sb, struct cella_err *err)
@@ -44,6 +45,7 @@ void sandbox_adopt(struct core_sandbox *sb, const struct sandbox_spec *spec)
         copy_text(sb->key, sizeof sb->key, spec->caller->key);
         copy_text(sb->session, sizeof sb->session, spec->session);
         copy_text(sb->agent, sizeof sb->agent, spec->agent);
+        copy_text(sb->name, sizeof sb->name, spec->name);
         sb->place.key_max = spec->caller->sandboxes_max;
         sb->limits = spec->limits;
         network_copy(&spec->network, &sb->network);
@@ -114,15 +116,48 @@ int sandbox_add_like(const struct core_sandbox *other, struct core_sandbox **ret
         return sandbox_add(other->core, &spec, ret, err);
 }
 
+static bool is_of_client(const struct core_sandbox *sb)
+{
+        return !sb->one_shot && !sb->place.ahead && !sb->removing;
+}
+
+static struct core_sandbox *find_name(const struct core *core, const char *key, const char *name)
+{
+        list_each (at, &core->sandboxes, other) {
+                struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
+                if (sb->name[0] && !strcmp(sb->name, name) && !strcmp(sb->key, key) && is_of_client(sb))
+                        return sb;
+        }
+        return NULL;
+}
+
 struct core_sandbox *sandbox_find(const struct core *core, const struct caller *caller, const char *id)
 {
         list_each (at, &core->sandboxes, other) {
                 struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
-                if (!strcmp(sb->id, id) && caller_sees(caller, sb->key) && !sb->one_shot &&
-                    !sb->place.ahead && !sb->removing)
+                if (!strcmp(sb->id, id) && caller_sees(caller, sb->key) && is_of_client(sb))
                         return sb;
         }
-        return NULL;
+        return find_name(core, caller->key, id);
+}
+
+int sandbox_check_name(const struct core *core, const char *key, const char *name,
+                       const struct core_sandbox *but, struct cella_err *err)
+{
+        static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+        const size_t len = strlen(name);
+        if (len == 0 || len >= SANDBOX_NAME_SIZE || strspn(name, letters) != len || strchr("._-", name[0]))
+                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                               "name must have 1 to %d of a-z, A-Z, 0-9, '.', '_' and '-', and begin with a "
+                               "letter or digit",
+                               SANDBOX_NAME_SIZE - 1);
+        if (!strncmp(name, "sbx_", 4)) /* it would look like an id */
+                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "name must not begin with 'sbx_'");
+        const struct core_sandbox *has = find_name(core, key, name);
+        if (has && has != but)
+                return err_say(err, CELLA_INVALID_REQUEST, -EEXIST, "name: the sandbox %s has the name '%s'",
+                               has->id, name);
+        return 0;
 }
 
 bool sandbox_has_workspace(const struct core *core, const char *directory)
@@ -304,6 +339,7 @@ static void sandbox_registry_restore(struct core *core, const json_t *about)
         copy_text(sb->key, sizeof sb->key, sandbox_registry_text(about, "key"));
         copy_text(sb->session, sizeof sb->session, sandbox_registry_text(about, "session"));
         copy_text(sb->agent, sizeof sb->agent, sandbox_registry_text(about, "agent"));
+        copy_text(sb->name, sizeof sb->name, sandbox_registry_text(about, "name"));
         sb->place.key_max = (uint32_t)integer(about, "key_sandboxes_max");
         sb->scope = (enum sandbox_scope)scope;
         sb->workspace = (enum workspace_access)workspace;
@@ -370,8 +406,10 @@ json_t *sandbox_to_json(const struct core_sandbox *sb)
                 [SANDBOX_DEAD] = "running",    [SANDBOX_ENDING] = "stopped"};
         uint64_t idle = sb->idle_timeout_ms ? sb->idle_timeout_ms : sb->core->settings.idle_timeout_ms;
         json_t *o = json_pack(
-                "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:O, s:o, s:o, s:s, s:b, s:I, s:I}",
-                "id", sb->id, "state", states[sb->state], "image", sb->image_name, "scope",
+                "{s:s, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:O, s:o, s:o, s:s, s:b, s:I, "
+                "s:I}",
+                "id", sb->id, "name", text_or_null(sb->name), "state", states[sb->state], "image",
+                sb->image_name, "scope",
                 sb->scope == SCOPE_EXECUTION ? json_null() : json_string(scope_words[sb->scope]), "session",
                 text_or_null(sb->session), "agent", text_or_null(sb->agent), "key", text_or_null(sb->key),
                 "created", core_time(sb->created_ms), "expires",

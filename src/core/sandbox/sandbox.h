@@ -49,6 +49,8 @@ struct task {
 };
 
 #define SANDBOX_CONTEXTS_MAX 16
+#define SANDBOX_NAME_SIZE 65
+#define SANDBOX_LABELS_MAX 64 /* in its metadata */
 
 /* A background process: part of its execution. */
 struct sandbox_process {
@@ -77,6 +79,7 @@ struct sandbox_spec {
         uint64_t ttl_ms;          /* 0: none */
         uint64_t idle_timeout_ms; /* 0: as in the settings */
         json_t *metadata;         /* borrowed; NULL: none */
+        const char *name;         /* checked by sandbox_check_name(); NULL: none */
         bool persistent;          /* created by a client: survives the daemon, see struct core_sandbox */
 };
 
@@ -93,6 +96,7 @@ struct core_sandbox {
         enum engine_choice engine;
         bool lost; /* the process that made it has ended: see lose_marked() */
         char session[129], agent[129];
+        char name[SANDBOX_NAME_SIZE]; /* given by its owner; "": none */
         struct cella_limits limits;
         uint32_t required;
         enum workspace_access workspace;
@@ -157,8 +161,13 @@ int sandbox_add(struct core *core, const struct sandbox_spec *spec, struct core_
 int sandbox_add_like(const struct core_sandbox *other, struct core_sandbox **ret, struct cella_err *err);
 /* Gives a sandbox made in advance to this caller. */
 void sandbox_adopt(struct core_sandbox *sandbox, const struct sandbox_spec *spec);
-/* Finds a sandbox by id; NULL if there is none or the caller may not see it. */
+/* Finds a sandbox by its id, or by the name that this caller has given it; NULL if there is none or the
+ * caller may not see it.  A name never finds a sandbox of another key, not even for the owner. */
 struct core_sandbox *sandbox_find(const struct core *core, const struct caller *caller, const char *id);
+/* Whether this key may give the sandbox a name; but: the sandbox that has it may keep it, NULL for a new one.
+ */
+int sandbox_check_name(const struct core *core, const char *key, const char *name,
+                       const struct core_sandbox *but, struct cella_err *err);
 /* Returns the sandbox of this scope and these names; NULL: there is none. */
 struct core_sandbox *sandbox_find_of_scope(const struct core *core, const struct sandbox_spec *spec);
 /* Returns the sandbox of this scope; makes it if there is none. */

@@ -43,7 +43,8 @@ static const struct field counters[] = {{"cpu_ms", FIELD_NUMBER, N, .help = "nul
                                         {0}};
 
 #define SANDBOX                                                                                              \
-        {"id", FIELD_STRING, R}, {"state", FIELD_WORD, R, .words = states}, {"image", FIELD_STRING, R},      \
+        {"id", FIELD_STRING, R}, {"name", FIELD_STRING, N}, {"state", FIELD_WORD, R, .words = states},       \
+                {"image", FIELD_STRING, R},                                                                  \
                 {"scope", FIELD_STRING, N, .help = "null: a request created it"},                            \
                 {"session", FIELD_STRING, N}, {"agent", FIELD_STRING, N},                                    \
                 {"key", FIELD_STRING, N, .help = "id of the key that it belongs to; null: the owner"},       \

@@ -22,6 +22,8 @@ uint64_t events_look_of(const struct core_sandbox *sb)
         uint64_t parts[] = {(uint64_t)sb->state, sb->executions, sandbox_processes_running(sb),
                             (uint64_t)sb->expires_ms, sb->removing},
                  look = UINT64_C(0xcbf29ce484222325);
+        for (const char *c = sb->name; *c; c++)
+                look = (look ^ (uint64_t)*c) * UINT64_C(0x100000001b3);
         for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
                 look = (look ^ parts[i]) * UINT64_C(0x100000001b3);
         return look | 1;

@@ -17,7 +17,6 @@ void rest_sandbox_pause(struct call *call, json_t *body);
 void rest_sandbox_resume(struct call *call, json_t *body);
 void rest_sandbox_patch(struct call *call, json_t *body);
 void rest_sandbox_keepalive(struct call *call, json_t *body);
-const struct field *sandbox_patch_fields(void);
 const struct field *keepalive_fields(void);
 json_t *rest_usage_json(const struct keeper_counted *counted);
 /* processes.c */

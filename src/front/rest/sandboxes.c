@@ -312,43 +312,139 @@ void rest_sandbox_resume(struct call *call, json_t *body)
         rest_sandboxes_freeze(call, false);
 }
 
-const struct field *sandbox_patch_fields(void)
+/* ---- changes ---- */
+
+/* A change that waits for the keeper, which raises the limits first. */
+struct changing {
+        struct call *call;
+        json_t *body;
+        char id[ID_SIZE]; /* the path may have the old name */
+};
+
+static void changing_free(struct changing *c)
 {
-        static struct field fields[] = {{.name = "limits",
-                                         .type = FIELD_OBJECT,
-                                         .flags = FIELD_REQUIRED,
-                                         .help = "higher limits, within those of the key"},
-                                        {0}};
-        fields[0].fields = limits_bare_fields();
-        return fields;
+        json_decref(c->body);
+        free(c);
 }
 
-static void raise_gone(struct http_request *request, void *context)
+static void set_ttl(struct core_sandbox *sb, const json_t *ttl)
 {
-        struct call *call = context;
+        sb->ttl_ms = (uint64_t)json_integer_value(ttl);
+        sb->expires_ms = sb->ttl_ms ? core_now_ms() + (int64_t)sb->ttl_ms : 0;
+}
+
+/* Checks the name and the labels.  ret_labels: all of them after the change. */
+static int check_change(const struct core_sandbox *sb, const json_t *body, json_t **ret_labels,
+                        struct cella_err *err)
+{
+        const char *name = json_string_value(json_object_get(body, "name"));
+        const json_t *labels = json_object_get(body, "metadata");
+        int r = name ? sandbox_check_name(sb->core, sb->key, name, sb, err) : 0;
+        if (r < 0)
+                return r;
+        *ret_labels = labels ? schema_merge(sb->metadata, labels) : json_incref(sb->metadata);
+        if (json_object_size(*ret_labels) <= SANDBOX_LABELS_MAX)
+                return 0;
+        json_decref(*ret_labels);
+        return err_say(err, CELLA_INVALID_REQUEST, -E2BIG, "metadata may have at most %d entries",
+                       SANDBOX_LABELS_MAX);
+}
+
+/* Sets everything except for the limits, and answers. */
+static void apply_change(struct call *call, struct core_sandbox *sb, const json_t *body)
+{
+        const json_t *name = json_object_get(body, "name"), *ttl = json_object_get(body, "ttl_ms");
+        struct cella_err err = {0};
+        json_t *labels = NULL;
+        int r = check_change(sb, body, &labels, &err);
+        if (r == 0) {
+                json_decref(sb->metadata);
+                sb->metadata = labels;
+                if (name)
+                        snprintf(sb->name, sizeof sb->name, "%s",
+                                 json_is_string(name) ? json_string_value(name) : "");
+                if (ttl)
+                        set_ttl(sb, ttl);
+                r = sandbox_remember(sb, &err);
+        }
+        if (r < 0)
+                api_reply_err(call, &err);
+        else
+                api_reply(call, 200, sandbox_to_json(sb));
+}
+
+static void changing_gone(struct http_request *request, void *context)
+{
+        struct changing *c = context;
         (void)request;
-        sandbox_raise_forget(call->core, call);
+        sandbox_raise_forget(c->call->core, c);
+        changing_free(c);
+}
+
+static void changing_raised(void *context, const struct cella_err *err)
+{
+        struct changing *c = context;
+        struct call *call = c->call;
+        struct core_sandbox *sb = sandbox_find(call->core, &call->caller, c->id);
+        struct cella_err gone = {0};
+        http_on_gone(call->request, NULL, NULL);
+        if (!err && !sb) {
+                err_say(&gone, CELLA_NOT_FOUND, -ENOENT, "the sandbox %s has ended", c->id);
+                err = &gone;
+        }
+        if (err)
+                api_reply_err(call, err);
+        else
+                apply_change(call, sb, c->body);
+        changing_free(c);
+}
+
+/* Takes body, also on failure. */
+static int raise_first(struct call *call, struct core_sandbox *sb, json_t *body, struct cella_err *err)
+{
+        struct cella_limits limits;
+        uint32_t required = 0;
+        struct changing *c = calloc(1, sizeof *c);
+        int r = c ? limits_request(&call->caller, json_object_get(body, "limits"), sb, &limits, &required,
+                                   err)
+                  : err_set(err, CELLA_INTERNAL, -ENOMEM, "sandbox");
+        if (r < 0 || !c) {
+                json_decref(body);
+                free(c);
+                return r;
+        }
+        *c = (struct changing){.call = call, .body = body};
+        memcpy(c->id, sb->id, sizeof c->id);
+        http_on_gone(call->request, changing_gone, c);
+        sandbox_raise(sb, &limits, required, changing_raised, c);
+        return 0;
 }
 
 void rest_sandbox_patch(struct call *call, json_t *body)
 {
         struct core_sandbox *sb = api_sandbox(call);
-        struct cella_limits limits;
         struct cella_err err = {0};
-        uint32_t required = 0;
+        json_t *labels = NULL;
         if (!sb) {
                 json_decref(body);
                 return;
         }
-        int r = limits_request(&call->caller, json_object_get(body, "limits"), sb, &limits, &required, &err);
-        json_decref(body);
-        if (r < 0) {
-                api_reply_err(call, &err);
-                return;
+        int r = json_object_size(body) > 0
+                        ? check_change(sb, body, &labels, &err)
+                        : err_say(&err, CELLA_INVALID_REQUEST, -EINVAL,
+                                  "nothing to change: limits, ttl_ms, metadata or name is required");
+        json_decref(labels);
+        if (r == 0)
+                sandbox_touch(sb);
+        if (r == 0 && json_object_get(body, "limits")) {
+                r = raise_first(call, sb, body, &err);
+        } else {
+                if (r == 0)
+                        apply_change(call, sb, body);
+                json_decref(body);
         }
-        http_on_gone(call->request, raise_gone, call);
-        sandbox_touch(sb);
-        sandbox_raise(sb, &limits, required, on_changed, call);
+        if (r < 0)
+                api_reply_err(call, &err);
 }
 
 const struct field *keepalive_fields(void)
@@ -372,8 +468,7 @@ void rest_sandbox_keepalive(struct call *call, json_t *body)
         if (sb) {
                 sandbox_touch(sb);
                 if (ttl) {
-                        sb->ttl_ms = (uint64_t)json_integer_value(ttl);
-                        sb->expires_ms = sb->ttl_ms ? core_now_ms() + (int64_t)sb->ttl_ms : 0;
+                        set_ttl(sb, ttl);
                         r = sandbox_remember(sb, &err);
                 }
                 if (r < 0)
