@@ -277,7 +277,8 @@ static bool can_fail(const struct api_route *route, int status)
         case 503:
                 return !open || route->handle == rest_healthz;
         case 404:
-                return strchr(route->pattern, '{') || !strcmp(route->tag, "tools") || route->fields;
+                return strchr(route->pattern, '{') || !strcmp(route->tag, "tools") ||
+                       route->fields || route->query;
         case 426:
                 return route->handle == rest_terminal;
         case 405:

@@ -93,7 +93,7 @@ def limits_are_raised_no_higher_than_the_key_allows(d):
 def limits_that_cannot_be_raised_are_refused(d):
     s = d.sandbox(limits={"timeout_ms": 10000, **({"processes": 20, "cpu_time_ms": 5000} if is_root() else {})})
     before = d.get(f"/v1/sandboxes/{s}")["limits"]
-    for body, parts in (({}, "limits"), ({"limits": 7}, "limits"), ({"limits": {"speed": 1}}, "speed"), ({"ttl_ms": 1, "limits": {}}, "ttl_ms"),
+    for body, parts in (({}, "limits"), ({"limits": 7}, "limits"), ({"limits": {"speed": 1}}, "speed"), ({"ttl": 1, "limits": {}}, "ttl"),
                         ({"limits": {"timeout_ms": 9999}}, "limits.timeout_ms"), ({"limits": {"processes": 9}}, "limits.processes"),
                         *([({"limits": {"cpu_time_ms": 4999}}, "limits.cpu_time_ms")] if is_root() else []), ({"limits": {"cpus": 0.01}}, "limits.cpus"),
                         ({"limits": {"processes": 0}}, "limits.processes"), ({"limits": {"memory_bytes": 1 << 60}}, "limits.memory_bytes"),

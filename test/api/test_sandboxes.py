@@ -13,7 +13,7 @@ from daemon import Daemon
 from support import ensure, is_root, same, test, until
 
 FIELDS = {
-    "id", "state", "image", "scope", "session", "agent", "key", "created", "expires", "idle_timeout_ms", "ttl_ms",
+    "id", "name", "state", "image", "scope", "session", "agent", "key", "created", "expires", "idle_timeout_ms", "ttl_ms",
     "metadata", "limits", "network", "workspace", "mounts", "persistent", "executions", "processes", "isolation",
 }  # fmt: skip
 
