@@ -118,7 +118,7 @@ static json_t *schema_named(const struct field *fields)
 {
         const char *name = name_of(fields);
         return name ? json_pack("{s:o}", "$ref", json_sprintf("#/components/schemas/%s", name))
-                    : json_pack("{s:s}", "type", "object");
+                    : json_pack("{s:[s, s]}", "type", "object", "array"); /* a batch of JSON-RPC */
 }
 
 static json_t *component_schemas(void)
@@ -277,8 +277,8 @@ static bool can_fail(const struct api_route *route, int status)
         case 503:
                 return !open || route->handle == rest_healthz;
         case 404:
-                return strchr(route->pattern, '{') || !strcmp(route->tag, "tools") ||
-                       route->fields || route->query;
+                return strchr(route->pattern, '{') || !strcmp(route->tag, "tools") || route->fields ||
+                       route->query;
         case 426:
                 return route->handle == rest_terminal;
         case 405:
