@@ -69,7 +69,7 @@ extern const size_t cli_names_len;
 const struct cli_name *cli_find_name(const char *name); /* NULL: there is no such command */
 
 /* In cella: */
-extern const struct cli_command cli_run, cli_serve, cli_scan, cli_mcp;
+extern const struct cli_command cli_run, cli_serve, cli_scan, cli_mcp, cli_backup, cli_restore;
 /* In cella-client: */
 extern const struct cli_command cli_create, cli_exec, cli_ls, cli_ps, cli_kill, cli_rm, cli_cp, cli_shell,
         cli_logs, cli_settings, cli_key, cli_secret, cli_image, cli_doctor, cli_bench, cli_runtime, cli_raise,

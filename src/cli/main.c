@@ -5,6 +5,7 @@
 
 int main(int argc, char **argv)
 {
-        static const struct cli_command *const commands[] = {&cli_run, &cli_serve, &cli_scan, &cli_mcp};
+        static const struct cli_command *const commands[] = {&cli_run, &cli_serve,  &cli_scan,
+                                                             &cli_mcp, &cli_backup, &cli_restore};
         return cli_main(commands, ARRAY_LEN(commands), argc, argv);
 }

@@ -37,6 +37,8 @@ const struct cli_name cli_names[] = {
         {"image", "manage images: root file systems for sandboxes", .client = true},
         {"scan", "report what a program would do: imports, network, files, processes"},
         {"mcp", "run an MCP server on standard input and output, for an agent"},
+        {"backup", "copy the daemon's settings, keys, secrets and log to a file"},
+        {"restore", "put the copy of a backup in place"},
         {"doctor", "show the isolation layers and limits that this host supports", .client = true},
         {"bench", "measure latency, throughput and memory, compared with bare execution", .client = true},
         {"runtime", "list the runtimes of this machine and of the images", .client = true},

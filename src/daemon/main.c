@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <malloc.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -16,6 +17,7 @@
 #include "base/parse.h"
 #include "base/states.h"
 #include "core/start.h"
+#include "daemon/backup.h"
 #include "daemon/filter.h"
 #include "daemon/log.h"
 #include "daemon/scan.h"
@@ -35,6 +37,7 @@ struct arguments {
         uint64_t listeners, owner;
         uint64_t stdio;      /* 1: after the listeners there is a socket with an MCP client */
         uint64_t volumes;    /* 1: the keeper has volumes */
+        uint64_t check;      /* 1: only check the settings file, see check_settings() */
         uint64_t credential; /* 1: and then the descriptor of the key for the secrets, see secret/key.h */
 };
 
@@ -90,6 +93,8 @@ static int parse_arguments(int argc, char **argv, struct arguments *ret, struct 
                         r = parse_count(value, &ret->stdio);
                 else if (!strcmp(name, "--volumes"))
                         r = parse_count(value, &ret->volumes);
+                else if (!strcmp(name, "--check"))
+                        r = parse_count(value, &ret->check);
                 else if (!strcmp(name, "--credential"))
                         r = parse_count(value, &ret->credential);
                 else if (!strcmp(name, "--user-uid"))
@@ -153,6 +158,22 @@ static int load_settings(struct server *s, const json_t *base, json_t **ret, str
         json_decref(merged);
         json_decref(empty);
         return r;
+}
+
+/* For `cella serve --check-config`: without a socket, a keeper or the state directory.  Returns the exit
+ * status. */
+static int check_settings(struct server *s)
+{
+        struct cella_err err = {0};
+        struct settings settings;
+        json_t *document = NULL;
+        int r = load_settings(s, NULL, &document, &err);
+        if (r == 0 && (r = settings_from(document, &settings, &err)) == 0)
+                settings_done(&settings);
+        if (r == 0)
+                return 0;
+        fprintf(stderr, "cella: %s%s%s\n", err.msg, err.hint[0] ? "; " : "", err.hint);
+        return 2;
 }
 
 static void reload(struct server *s)
@@ -344,11 +365,17 @@ int main(int argc, char **argv)
         struct cella_err err = {0};
         if (argc > 1 && !strcmp(argv[1], "--scan"))
                 return scan_main(argc, argv);
+        if (argc > 1 && !strcmp(argv[1], "--backup"))
+                return backup_main(argc, argv);
+        if (argc > 1 && !strcmp(argv[1], "--restore"))
+                return restore_main(argc, argv);
         if (parse_arguments(argc, argv, &s.arguments, &err) < 0)
                 return server_fail(&err);
 #ifndef __SANITIZE_ADDRESS__ /* which checks for leaks at the end */
         prctl(PR_SET_DUMPABLE, 0);
 #endif
+        if (s.arguments.check)
+                return check_settings(&s);
         states_report(on_refused_state);
         signal(SIGPIPE, SIG_IGN);
         setenv("UV_THREADPOOL_SIZE", "3",

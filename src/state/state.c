@@ -53,7 +53,7 @@ static const char *const steps[] = {
         /* The setting `cluster` accepted any value and had no effect.  Now it must be null. */
         "UPDATE settings SET document = json_set(document, '$.cluster', NULL) WHERE json_valid(document);",
 };
-static const struct sqlite_schema schema = {
+const struct sqlite_schema state_schema = {
         .application = 0x43656c53 /* "CelS" */, .version = sizeof steps / sizeof *steps, .steps = steps};
 
 static json_t *with_id(const char *id, const char *about)
@@ -143,7 +143,7 @@ int state_open(const char *directory, struct state **ret, struct cella_err *err)
                     "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-1024;"
                     "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA journal_size_limit=4194304",
                     NULL, NULL, NULL) != SQLITE_OK ||
-            (r = sqlite_schema_migrate(state->db, path, &schema, err)) < 0 ||
+            (r = sqlite_schema_migrate(state->db, path, &state_schema, err)) < 0 ||
             (r = load_keys(state, path, err)) < 0) {
                 bool set = err && err->kind != CELLA_OK;
                 int code = sqlite3_errcode(state->db);

@@ -12,12 +12,14 @@
 #include "base/auto.h"
 #include "base/id.h"
 #include "cella.h"
+#include "sqlite/migrate.h"
 
 #define STATE_SECRET_SIZE 64 /* room for "cella_", 43 characters and the NUL */
 #define STATE_TEXT_MAX (1u << 20)
 #define STATE_ROWS_MAX 4096
 
 struct state;
+extern const struct sqlite_schema state_schema; /* of state.db */
 
 int state_open(const char *directory, struct state **ret, struct cella_err *err);
 struct state *state_close(struct state *state);

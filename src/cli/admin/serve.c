@@ -15,6 +15,7 @@
 
 #include "base/auto.h"
 #include "base/err.h"
+#include "cli/admin/job.h"
 #include "cli/admin/serve.h"
 #include "cli/cli.h"
 #include "cli/program.h"
@@ -26,6 +27,7 @@
 #include "keeper/process/process.h"
 #include "keeper/process/state_dir.h"
 #include "keeper/process/volume.h"
+#include "keeper/process/way.h"
 #include "keeper/spawn/assemble.h"
 #include "secret/key.h"
 #include "sys/file.h"
@@ -59,6 +61,8 @@ static const struct cli_option options[] = {
         {"user", "NAME", "the user of the server, if root starts it (cella, or an unused uid)", INTO(user)},
         {"workers", "N", "processes that make sandboxes, at most 32 (one for each two cores)",
          CLI_INTO(CLI_COUNT, struct serve_options, workers)},
+        {"check-config", NULL, "check the options, the settings file and the state directory, and exit",
+         CLI_INTO(CLI_FLAG, struct serve_options, check_config)},
         {"workspace-root", "DIR", "allow host workspaces and mounts only in this directory and below",
          INTO(workspace_root)},
 };
@@ -69,11 +73,29 @@ static const char *cli_serve_variable(const char *name)
         return value && value[0] == '/' ? value : NULL;
 }
 
+int serve_state_path(const char *given, char *ret, size_t size, struct cella_err *err)
+{
+        const char *state = cli_serve_variable("XDG_STATE_HOME"), *home = cli_serve_variable("HOME");
+        if (!given)
+                given = cli_serve_variable("CELLA_STATE");
+        if (given)
+                snprintf(ret, size, "%s", given);
+        else if (geteuid() == 0)
+                snprintf(ret, size, "/var/lib/cella");
+        else if (state)
+                snprintf(ret, size, "%s/cella", state);
+        else if (home)
+                snprintf(ret, size, "%s/.local/state/cella", home);
+        else
+                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                               "there is no state directory: set it with --state DIR");
+        return 0;
+}
+
 static int fill_paths(struct serve *s, struct cella_err *err)
 {
         bool root = geteuid() == 0;
-        const char *runtime = cli_serve_variable("XDG_RUNTIME_DIR"),
-                   *state = cli_serve_variable("XDG_STATE_HOME"), *home = cli_serve_variable("HOME");
+        const char *runtime = cli_serve_variable("XDG_RUNTIME_DIR");
         if (s->options.socket)
                 snprintf(s->socket_path, sizeof s->socket_path, "%s", s->options.socket);
         else if (root)
@@ -85,20 +107,7 @@ static int fill_paths(struct serve *s, struct cella_err *err)
                          (unsigned)geteuid());
         s->socket = strcmp(s->socket_path, "none") != 0 && !s->options.stdio ? s->socket_path : NULL;
         s->listen = strcmp(s->options.listen, "none") != 0 ? s->options.listen : NULL;
-        if (!s->options.state)
-                s->options.state = cli_serve_variable("CELLA_STATE");
-        if (s->options.state)
-                snprintf(s->state, sizeof s->state, "%s", s->options.state);
-        else if (root)
-                snprintf(s->state, sizeof s->state, "/var/lib/cella");
-        else if (state)
-                snprintf(s->state, sizeof s->state, "%s/cella", state);
-        else if (home)
-                snprintf(s->state, sizeof s->state, "%s/.local/state/cella", home);
-        else
-                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
-                               "there is no state directory: set it with --state DIR");
-        return 0;
+        return serve_state_path(s->options.state, s->state, sizeof s->state, err);
 }
 
 /* Returns the absolute path, which is also valid for the server: it has another working directory. */
@@ -284,17 +293,27 @@ static int cli_serve_keep(struct serve *s, struct cella_err *err)
         return status;
 }
 
+static int check_workers(const struct serve *s, struct cella_err *err)
+{
+        if (s->options.workers <= KEEPER_WORKERS_MAX + 1)
+                return 0;
+        return err_say(err, CELLA_INVALID_REQUEST, -ERANGE, "--workers %llu is out of range (1 to %d)",
+                       (unsigned long long)s->options.workers, KEEPER_WORKERS_MAX + 1);
+}
+
+static int find_settings(struct serve *s, struct cella_err *err)
+{
+        int r = real("settings", s->options.settings, &s->settings, err);
+        return r < 0 || !s->settings ? r
+                                     : way_check(s->settings, "--settings", s->user.uid, s->user.gid, err);
+}
+
 static int cli_serve_run(struct serve *s, struct cella_err *err)
 {
         int r;
-        if (s->options.workers > KEEPER_WORKERS_MAX + 1)
-                return err_say(err, CELLA_INVALID_REQUEST, -ERANGE,
-                               "--workers %llu is out of range (1 to %d)",
-                               (unsigned long long)s->options.workers, KEEPER_WORKERS_MAX + 1);
-        if ((r = fill_paths(s, err)) < 0 ||
+        if ((r = check_workers(s, err)) < 0 || (r = fill_paths(s, err)) < 0 ||
             (!s->options.stdio && (r = listen_check(s->listen, s->socket, err)) < 0) ||
-            (r = server_user_find(s->options.user, &s->user, err)) < 0 ||
-            (r = real("settings", s->options.settings, &s->settings, err)) < 0 ||
+            (r = server_user_find(s->options.user, &s->user, err)) < 0 || (r = find_settings(s, err)) < 0 ||
             (r = real("workspace-root", s->options.workspace_root, &s->pin, err)) < 0 ||
             (r = program_find("cella-server", s->program, err)) < 0 ||
             (r = state_dir_open(s->state, s->user.uid, s->user.gid, &s->dir, err)) < 0 ||
@@ -304,12 +323,57 @@ static int cli_serve_run(struct serve *s, struct cella_err *err)
         return cli_serve_keep(s, err);
 }
 
+/* ---- --check-config ---- */
+
+/* Prints an error.  Returns whether there was one. */
+static bool report(int r, struct cella_err *err)
+{
+        if (r < 0)
+                cli_fail(err, 0);
+        *err = (struct cella_err){0};
+        return r < 0;
+}
+
+/* The server reads the file, with its own rights. */
+static bool check_settings_file(struct serve *s)
+{
+        struct cella_err err = {0};
+        if (report(find_settings(s, &err), &err))
+                return true;
+        char *const argv[] = {"cella-server", "--check",    "1",         "--state",
+                              s->state,       "--settings", s->settings, NULL};
+        const int r = job_run(argv, NULL, 0, &s->user, &err);
+        return report(r, &err) || r != 0;
+}
+
+/* Checks all that the start of the daemon would, as far as that changes nothing, and prints every problem. */
+static int check_config(struct serve *s)
+{
+        struct cella_err err = {0};
+        bool bad = report(check_workers(s, &err), &err);
+        const bool paths = !report(fill_paths(s, &err), &err);
+        const bool user = !report(server_user_find(s->options.user, &s->user, &err), &err);
+        bad |= !paths || !user;
+        bad |= paths && report(listen_check(s->listen, s->socket, &err), &err);
+        bad |= report(real("workspace-root", s->options.workspace_root, &s->pin, &err), &err);
+        bad |= report(program_find("cella-server", s->program, &err), &err);
+        if (user && s->options.settings)
+                bad |= check_settings_file(s);
+        if (user && paths)
+                bad |= report(state_dir_check(s->state, s->user.uid, s->user.gid, &err), &err);
+        if (!bad)
+                printf("the configuration is good: state directory %s, %s%s%s%s\n", s->state,
+                       s->listen ? "http://" : "", s->listen ? s->listen : "",
+                       s->listen && s->socket ? ", " : "", s->socket ? s->socket : "");
+        return bad ? EXIT_USAGE : 0;
+}
+
 int serve_run(const struct serve_options *wanted, struct cella_err *err)
 {
         static struct serve s;
         s.options = *wanted;
         s.dir.lock = s.dir.workspaces = s.credential = -1;
-        int r = cli_serve_run(&s, err);
+        int r = s.options.check_config ? check_config(&s) : cli_serve_run(&s, err);
         for (size_t i = 0; i < s.n_listeners; i++)
                 sys_close(s.listeners[i]);
         if (s.credential >= 0)

@@ -90,9 +90,13 @@ static int make_directory(const char *path, struct cella_err *err)
         *slash = '\0';
         if (mkdir(directory, 0755) == 0)
                 return 0;
-        if (stat(directory, &st) < 0)
-                return err_set(err, CELLA_INVALID_REQUEST, -errno,
-                               "cannot make the socket's directory %.100s", directory);
+        const int why = -errno;
+        if (stat(directory, &st) < 0) {
+                err_set(err, CELLA_INVALID_REQUEST, why, "cannot make the socket's directory %.100s",
+                        directory);
+                err_hint(err, "name another path with --socket");
+                return why;
+        }
         /* The owner of the directory could replace our socket. */
         if (st.st_uid != 0 && st.st_uid != geteuid())
                 return err_say(err, CELLA_INVALID_REQUEST, -EPERM,

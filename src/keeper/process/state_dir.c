@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "keeper/process/way.h"
 #include "sys/file.h"
 
 #define LOCK_TRIES 10 /* of 20 ms: a helper of a killed keeper may hold the lock a moment longer */
@@ -108,6 +109,8 @@ int state_dir_open(const char *path, unsigned uid, unsigned gid, struct state_di
         ret->path = realpath(path, NULL);
         if (!ret->path)
                 return err_set(err, CELLA_INTERNAL, -errno, "cannot open %.150s", path);
+        if ((r = way_check(ret->path, "--state", uid, gid, err)) < 0)
+                return r;
         AUTO(sys_close) int dir = claim(AT_FDCWD, ret->path, uid, gid, err);
         if (dir < 0)
                 return dir;
@@ -115,6 +118,36 @@ int state_dir_open(const char *path, unsigned uid, unsigned gid, struct state_di
                 return r;
         ret->workspaces = own(dir, ret->path, "workspaces", uid, gid, err);
         return ret->workspaces < 0 ? ret->workspaces : 0;
+}
+
+int state_dir_check(const char *path, unsigned uid, unsigned gid, struct cella_err *err)
+{
+        char above[1024];
+        struct stat st;
+        if (path[0] != '/' || strlen(path) >= sizeof above)
+                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                               "--state takes an absolute path, not '%.120s'", path);
+        if (stat(path, &st) == 0) {
+                if (!S_ISDIR(st.st_mode))
+                        return err_say(err, CELLA_INVALID_REQUEST, -ENOTDIR,
+                                       "--state %.150s is not a directory", path);
+                if (st.st_uid != 0 && st.st_uid != geteuid() && st.st_uid != uid)
+                        return err_say(err, CELLA_INVALID_REQUEST, -EPERM, "--state %.150s belongs to uid %u",
+                                       path, (unsigned)st.st_uid);
+                return way_check(path, "--state", uid, gid, err);
+        }
+        if (errno != ENOENT)
+                return err_set(err, CELLA_INVALID_REQUEST, -errno, "--state %.150s", path);
+        /* It will be made: look at the nearest directory that exists. */
+        snprintf(above, sizeof above, "%s", path);
+        while (stat(above, &st) < 0 && errno == ENOENT && strrchr(above, '/') != above)
+                *strrchr(above, '/') = '\0';
+        if (strrchr(above, '/') == above)
+                snprintf(above, sizeof above, "/");
+        if (access(above, W_OK | X_OK) < 0)
+                return err_set(err, CELLA_INVALID_REQUEST, -errno, "--state %.80s cannot be made in %.80s",
+                               path, above);
+        return way_check(path, "--state", uid, gid, err);
 }
 
 /* Whether this is a directory of root that others cannot enter, with nothing in it but the images: `cella

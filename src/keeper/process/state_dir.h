@@ -19,6 +19,9 @@ int state_dir_open(const char *path, unsigned uid, unsigned gid, struct state_di
                    struct cella_err *err);
 void state_dir_done(struct state_dir *dir);
 
+/* Checks whether state_dir_open() could use this path.  Changes nothing, takes no lock. */
+int state_dir_check(const char *path, unsigned uid, unsigned gid, struct cella_err *err);
+
 /* Opens the image store in the directory; makes it if needed and gives it to the server's user.  Returns a
  * descriptor.  Takes no lock, so it can be used beside a daemon. */
 int state_dir_images(const char *path, unsigned uid, unsigned gid, struct cella_err *err);

@@ -1,0 +1,194 @@
+"""What an operator does: finding out why the daemon does not start, checking its configuration, backups."""
+
+import io
+import json
+import os
+import sqlite3
+import stat
+import tarfile
+
+import support
+from daemon import Daemon
+from support import cella, ensure, here, refused, same, test, until
+
+SECRET = {"value": "hidden-value"}
+
+
+@test(users=["root"])
+def a_directory_that_the_server_cannot_enter_is_named():
+    os.makedirs(here("private", "deeper"))
+    os.chmod(here("private"), 0o700)
+    private = os.path.realpath(here("private"))
+    d = Daemon(start=False, state=os.path.join(private, "deeper", "state"))
+    d.unix = here("s.sock")
+    d.start(ready=False)
+    same(support.reap(d.process, 20), 2, "exit status")
+    ensure("cannot enter the directory " + private + ";" in d.log(), f"the log: {d.log()}")
+    ensure("--state" in d.log() and f"chmod o+x {private}" in d.log(), f"the log: {d.log()}")
+    os.chmod(private, 0o711)
+    with d.start():
+        same(d.exec("sh", "echo x", unix=True)["stdout"], "x\n", "after the advice was taken")
+
+
+@test(users=["root"])
+def a_settings_file_that_the_server_cannot_reach_is_named():
+    os.makedirs(here("private"), 0o700)
+    path = support.write(here("private", "settings.json"), "{}")
+    r = cella(["serve", "--listen", "none", "--state", here("st"), "--socket", here("s"), "--settings", path])
+    refused(r, 2, "cannot enter the directory", "private", "--settings")
+
+
+def check(*words):
+    return cella(["serve", "--check-config", "--state", here("st"), "--socket", here("s"), *words])
+
+
+@test
+def the_configuration_is_checked_without_a_start():
+    good = here("good.json")
+    support.write(good, json.dumps({"sandboxes": {"max": 7}}), 0o644)
+    r = check("--settings", good)
+    same((r.rc, r.err), (0, ""), "a good one", r)
+    ensure("the configuration is good" in r.out, "its answer", r)
+    same(sorted(os.listdir(support.home)), ["good.json"], "files that the check made")
+
+
+@test
+def every_problem_of_the_configuration_is_printed():
+    bad = here("bad.json")
+    support.write(bad, '{"sandboxes": {"max": -1}}', 0o644)
+    r = check("--settings", bad, "--listen", "somewhere", "--workspace-root", "/does/not/exist")
+    same(r.rc, 2, "exit status", r)
+    for part in ("sandboxes.max", "'somewhere'", "/does/not/exist"):
+        ensure(part in r.err, f"no word of {part}", r)
+    support.write(bad, "{\n  broken\n}", 0o644)
+    r = check("--settings", bad)
+    same(r.rc, 2, "exit status", r)
+    ensure("bad.json" in r.err and "line 2" in r.err, "where the file is broken", r)
+    support.write(here("st"), "a file")
+    r = check()
+    refused(r, 2, "not a directory")
+
+
+# ---- backup and restore ----
+
+
+def backup(state, path, *words):
+    return cella(["backup", "--state", state, *words, path])
+
+
+def restore(state, path, *words):
+    return cella(["restore", "--state", state, *words, path])
+
+
+def filled():
+    """A daemon with something of everything that a backup copies."""
+    d = Daemon({"sandboxes": {"max": 7}})
+    d.key = d.new_key("owner")["key"]
+    d.ok("PUT", "/v1/secrets/TOKEN", SECRET, status=201, unix=True)
+    d.kept = d.sandbox()
+    d.exec("sh", "echo logged")
+    until(lambda: d.rows(), 20, "the row of the log")
+    return d
+
+
+def check_copy(d, other, rows):
+    """Whether the daemon `other` has what d had."""
+    same(other.get("/v1/settings", unix=True)["sandboxes"]["max"], 7, "the settings")
+    same(other.exec("sh", "echo x", key=d.key)["stdout"], "x\n", "the key")
+    same([s["name"] for s in other.get("/v1/secrets", unix=True)["secrets"]], ["TOKEN"], "the secrets")
+    r = other.post("/v1/exec", {"runtime": "sh", "code": "echo ${#TOKEN}", "secrets": {"TOKEN": "{{secret:TOKEN}}"}}, unix=True)
+    same(r["stdout"], f"{len(SECRET['value'])}\n", "the value of the secret")
+    same(other.exec("sh", "pwd; ls", sandbox=d.kept, unix=True)["stdout"], "/workspace\n", "a sandbox whose workspace was not copied")
+    same([row["id"] for row in other.rows()][-len(rows):], rows, "the log")
+    same(other.get("/v1/executions/verify", unix=True)["ok"], True, "the chain of the log")
+
+
+@test
+def a_backup_of_a_running_daemon_can_be_restored_elsewhere():
+    d = filled()
+    rows = [row["id"] for row in d.rows()]
+    file = here("copy.tar")
+    r = backup(d.state, file)
+    same((r.rc, r.out, r.err), (0, "", ""), "the backup", r)
+    same(stat.S_IMODE(os.stat(file).st_mode), 0o600, "mode of the file")
+    same(tarfile.open(file).getnames(), ["secrets", "secret.key", "audit.db", "state.db"], "what is in it")
+    same(backup(d.state, file).rc, 0, "a second one replaces it")
+    ensure(not [n for n in os.listdir(d.state) if n.startswith("backup")], f"left over: {os.listdir(d.state)}")
+    same(d.exec("sh", "echo x")["stdout"], "x\n", "the daemon afterwards")
+    elsewhere = here("elsewhere")
+    r = restore(elsewhere, file)
+    same((r.rc, r.out, r.err), (0, "", ""), "the restore", r)
+    with Daemon(state=elsewhere) as other:
+        check_copy(d, other, rows)
+    d.stop()
+    r = backup(d.state, file)
+    same(r.rc, 0, "of a stopped one", r)
+    r = restore(elsewhere, file)
+    refused(r, 2, "has a", "already", "--force")
+    same(restore(elsewhere, file, "--force").rc, 0, "with --force")
+    ensure(not [n for n in os.listdir(elsewhere) if n.endswith(".restore")], f"left over: {os.listdir(elsewhere)}")
+    with Daemon(state=elsewhere) as other:
+        check_copy(d, other, rows)
+
+
+@test
+def a_restore_below_a_running_daemon_is_refused():
+    with filled() as d:
+        file = here("copy.tar")
+        same(backup(d.state, file).rc, 0, "the backup")
+        r = restore(d.state, file, "--force")
+        refused(r, 125, "another cella serve")
+        same(d.exec("sh", "echo x")["stdout"], "x\n", "the daemon afterwards")
+
+
+def packed(*members):
+    """An archive of (name, bytes) or TarInfo."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        for name, data in members:
+            info = name if isinstance(name, tarfile.TarInfo) else tarfile.TarInfo(name)
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+    return out.getvalue()
+
+
+def link(name):
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = tarfile.SYMTYPE, "/etc/passwd"
+    return info
+
+
+@test
+def a_hostile_backup_changes_nothing():
+    d = filled()
+    d.stop()
+    file, state = here("copy.tar"), here("new")
+    same(backup(d.state, file).rc, 0, "the backup")
+    with tarfile.open(file) as tar:
+        good = {m.name: tar.extractfile(m).read() for m in tar}
+    trap = here("trap.db")
+    with open(trap, "wb") as f:
+        f.write(good["state.db"])
+    db = sqlite3.connect(trap)
+    db.execute("CREATE TRIGGER t AFTER INSERT ON keys BEGIN DELETE FROM settings; END")
+    db.commit()
+    db.close()
+    whole = packed(*good.items())
+    same(restore(here("good"), support.write(file, whole)).rc, 0, "an archive of another program")
+    cases = {
+        "a file that does not belong in it": [packed(("../evil", b"x"), *good.items()), packed(("/etc/evil", b"x")), packed(("lock", b"x")),
+                                              packed(("state.db", good["state.db"]), ("state.db", good["state.db"]))],
+        "not a backup": [b"x" * 2048, packed((link("state.db"), b"")), whole[:104] + b"1" + whole[105:]],
+        "cannot": [b"", whole[:3000], whole[:-1024 - 9000]],
+        "has no state.db": [packed(("secrets", good["secrets"]))],
+        "more than": [packed(("secret.key", b"x" * 300))],
+        "damaged": [packed(("state.db", open(trap, "rb").read())), packed(("state.db", b""))],
+        "": [packed(("state.db", good["audit.db"])), packed(("state.db", b"SQLite format 3\0" + b"\xff" * 4096))],
+    }  # fmt: skip
+    for part, archives in cases.items():
+        for archive in archives:
+            support.write(file, archive)
+            r = restore(state, file)
+            ensure(r.rc in (2, 125) and r.err.startswith("cella: "), f"taken, instead of {part!r}: {archive[:100]}", r)
+            ensure(part in r.err, f"the message is not {part!r}", r)
+            same(sorted(set(os.listdir(state)) - {"lock", "workspaces"}), [], "what is in the state directory", r)
