@@ -124,8 +124,8 @@ static bool is_text(const struct cell *cell, const char *text)
 
 /* Members of `about` that lists show, and those that only a complete row has. */
 static const char *const about_listed[] = {"mode", "engine", "image", "tier", "key_name", "error", NULL};
-static const char *const about_whole[] = {"reason",    "args", "cwd",        "stdin", "input_files",
-                                          "env_names", "scan", "unrecorded", NULL};
+static const char *const about_whole[] = {"reason",    "args", "cwd",        "stdin",       "input_files",
+                                          "env_names", "scan", "unrecorded", "traceparent", NULL};
 
 /* Copies only these members, because the file may have been changed. */
 static void add_about(json_t *row, const void *about, size_t len, const char *const *names)

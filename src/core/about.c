@@ -286,6 +286,9 @@ static size_t write_about(const struct about *about, const struct bounds *bounds
         put_place(&w, about);
         if (about->key_name && about->key_name[0])
                 about_put_text(&w, "key_name", about->key_name, TEXT_MAX);
+        const char *trace = about->trace ? about->trace : about->request ? about->request->trace : "";
+        if (trace[0])
+                about_put_text(&w, "traceparent", trace, CALLER_TRACE_SIZE + 2);
         if (about->request)
                 put_request(&w, about->request);
         if (about->error) {

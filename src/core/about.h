@@ -6,6 +6,7 @@
  *  key_name    of the key (the column `key` has its id)
  *  args, env_names           {count, list}; names of variables, never values
  *  stdin, input_files        {bytes, hash}; {count, bytes, list of {path, bytes, hash}}
+ *  traceparent               of the request
  *  cwd, scan, error
  *
  * Every part has a maximum length and is shortened to it; counts and sizes are those of the whole.  Secret
@@ -20,6 +21,7 @@ struct about {
         const char *image;
         enum engine_choice engine;
         enum tier tier;
+        const char *trace;             /* NULL: that of `request` */
         const struct cella_err *error; /* why it did not run; NULL: it ran */
         uint64_t unrecorded;           /* refused requests of this caller that the log omitted before */
 };

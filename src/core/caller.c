@@ -74,6 +74,21 @@ void caller_set_agent(struct caller *caller, const char *name)
                         *c = '-';
 }
 
+/* Whether text has n lower-case hex digits, not all of them 0. */
+static bool is_trace_id(const char *text, size_t n)
+{
+        return strspn(text, "0123456789abcdef") == n && strspn(text, "0") < n;
+}
+
+void caller_set_trace(struct caller *caller, const char *header)
+{
+        caller->trace[0] = '\0';
+        if (header && strlen(header) == CALLER_TRACE_SIZE - 1 && !strncmp(header, "00-", 3) &&
+            is_trace_id(header + 3, 32) && header[35] == '-' && is_trace_id(header + 36, 16) &&
+            header[52] == '-' && strspn(header + 53, "0123456789abcdef") == 2)
+                memcpy(caller->trace, header, CALLER_TRACE_SIZE);
+}
+
 void caller_from_key(const json_t *key, struct caller *ret)
 {
         size_t i;

@@ -21,6 +21,8 @@ enum capability {
 
 extern const char *const capability_words[]; /* by bit */
 
+#define CALLER_TRACE_SIZE 56
+
 struct caller {
         bool owner;        /* of the daemon: uses the Unix socket, or loopback without keys */
         char key[ID_SIZE]; /* id of the key; "" for the owner */
@@ -32,7 +34,12 @@ struct caller {
         /* Names for requests that give none, where the scope or the workspace needs one; "": none.  A front
          * end with connections sets the session.  The agent is the key, or the client of a front end. */
         char session[129], agent[64];
+        char trace[CALLER_TRACE_SIZE]; /* the request's traceparent header; "": none */
 };
+
+/* Stores the header `traceparent` of a request (W3C Trace Context, version 00), which the log will show.  A
+ * header that is not exactly as specified is ignored, as the specification asks.  NULL: there is none. */
+void caller_set_trace(struct caller *caller, const char *header);
 
 /* Sets the agent of requests that name none, if the caller has none yet.  Characters that cannot be in the
  * name of a workspace become '-'. */

@@ -79,7 +79,8 @@ void refusal_record(struct core *core, const struct caller *caller, const struct
         /* Without the secret values its texts cannot be masked. */
         if (request && json_object_size(request->secrets) > 0 && !request->grant)
                 request = NULL;
-        struct about about = {.request = request, .key_name = caller->name, .error = err};
+        struct about about = {
+                .request = request, .key_name = caller->name, .trace = caller->trace, .error = err};
         if (!refusals_take(&core->refusals, who, clock_us() / 1000 + 1, &about.unrecorded) ||
             id_make("exe_", id) < 0)
                 return;

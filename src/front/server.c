@@ -35,6 +35,7 @@ static void on_headers(struct http_request *request, void *userdata)
         http_add_header(request, "Cross-Origin-Resource-Policy", "same-origin");
         const struct api_route *route = http_about(request);
         int r = auth_check(api, request, route && (route->flags & API_OPEN), &call->caller, &err);
+        caller_set_trace(&call->caller, http_header(request, "traceparent"));
         if (r == 0 && route && route->may)
                 r = caller_may(&call->caller, (enum capability)route->may, &err);
         if (r < 0) {

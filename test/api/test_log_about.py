@@ -156,3 +156,39 @@ def a_flood_of_refused_requests_is_bounded_and_counted(d):
     ensure(ran in [r["id"] for r in d.all_rows()], "the execution is still there")
     same(d.exec("sh", "echo on", key=k["key"])["status"], "exited", "executions go on")
     same(last(d)["status"], "exited", "and are recorded")
+
+
+TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+
+@test
+def the_trace_of_a_request_is_in_the_rows_of_its_executions(d):
+    sent = {"headers": {"traceparent": TRACE}}
+    d.post("/v1/exec", {"runtime": "sh", "code": "true"}, **sent)
+    same(last(d)["traceparent"], TRACE, "of an execution")
+    shown = support.cella(["logs", "--socket", d.unix, last(d)["id"]]).out
+    ensure(any(line.split() == ["traceparent", TRACE] for line in shown.splitlines()), f"cella logs shows {shown}")
+    s = d.sandbox()
+    d.post(f"/v1/sandboxes/{s}/processes", {"command": ["true"]}, 201, **sent)
+    support.until(lambda: len(d.rows()) == 2, 20, "the row of the process")
+    same(last(d)["traceparent"], TRACE, "of a background process")
+    c = d.post(f"/v1/sandboxes/{s}/contexts", {"runtime": "python3"}, 201)["id"]
+    d.post(f"/v1/sandboxes/{s}/contexts/{c}/run", {"code": "1"}, **sent)
+    same(last(d)["traceparent"], TRACE, "of a run in a context")
+    d.refused("invalid_request", "POST", "/v1/exec", {"runtime": "sh", "code": "true", "timeout_ms": -1}, **sent)
+    same((last(d)["status"], last(d)["traceparent"]), ("refused", TRACE), "of a refused request")
+    d.post("/v1/tools/execute_python", {"code": "1"}, **sent)
+    same(last(d)["traceparent"], TRACE, "of a tool")
+    d.exec("sh", "true")
+    same(last(d)["traceparent"], None, "of a request without one")
+    same(d.get("/v1/executions/verify", unix=True)["ok"], True, "the chain")
+
+
+@test
+def a_trace_that_is_not_as_specified_is_ignored(d):
+    wrong = ("", "x", TRACE[:-1], TRACE + "0", TRACE + "-00", TRACE.upper(), "01" + TRACE[2:], "ff" + TRACE[2:], TRACE.replace("-", "_"),
+             "00-" + "0" * 32 + TRACE[35:], TRACE[:36] + "0" * 16 + TRACE[52:], TRACE[:-2] + "0g", TRACE[:-2] + '"}', "é" * 20)  # fmt: skip
+    for header in wrong:
+        d.post("/v1/exec", {"runtime": "sh", "code": "true"}, headers={"traceparent": header.encode()})
+        same(last(d)["traceparent"], None, f"after {header!r}")
+    same(len(d.rows()), len(wrong), "rows")

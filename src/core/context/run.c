@@ -528,6 +528,7 @@ int context_run_new(struct context *c, const struct caller *caller, struct exec_
 {
         struct context_run *run = NULL;
         struct cella_limits limits;
+        memcpy(request->trace, caller->trace, sizeof request->trace);
         int r = exec_request_limits(request, c->home, &limits, err);
         if (r == 0)
                 r = check_idle(c, err);

@@ -119,6 +119,7 @@ static int admission_choose(const struct core *core, const struct caller *caller
 static int admit(const struct admission *a, struct cella_err *err)
 {
         struct exec_request *r = a->request;
+        memcpy(r->trace, a->caller->trace, sizeof r->trace);
         int e = a->target == ADMIT_TO_CONTEXT
                         ? 0
                         : exec_request_runtime(a->core, r, a->target == ADMIT_TO_ANY, err);

@@ -41,9 +41,10 @@ struct exec_request {
         bool base64, kill_on_output_limit, detach, list_files;
         bool rich; /* the value of the last expression, and pictures that the code writes, are results */
         const char *session, *agent;
-        int scope;     /* enum sandbox_scope; -1: not given */
-        bool isolated; /* never on the host, whatever the mode is */
-        bool lasting;  /* its sandbox is not ended with the first execution */
+        char trace[CALLER_TRACE_SIZE]; /* for the log, from the caller */
+        int scope;                     /* enum sandbox_scope; -1: not given */
+        bool isolated;                 /* never on the host, whatever the mode is */
+        bool lasting;                  /* its sandbox is not ended with the first execution */
         bool renewed;  /* its sandbox was made again for changed settings; `reason` says which */
         int workspace; /* enum workspace_access; -1: not given */
         const json_t *limits;
