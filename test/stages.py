@@ -151,7 +151,7 @@ STAGES = [
     Stage("unit", "fast", 900, 520, units("build"), QUIET, skips=HOST),
     Stage("harness", "fast", 900, 39, [[PYTHON, "test/harness/test_harness.py", "@only"]], QUIET, skips=()),
     Stage("drivers", "fast", 900, 34, [[PYTHON, "test/warm/test_drivers.py", "@only"]], QUIET, skips=("no pandas", "no matplotlib")),
-    Stage("api", "fast", 2400, 840, suite("test/api/run.py", "--user", "root", "-j", "2")),
+    Stage("api", "fast", 2400, 854, suite("test/api/run.py", "--user", "root", "-j", "2")),
     web("web", "fast", 900),
     Stage("egress", "fast", 900, 101, suite("test/egress/run.py", "-j", "2")),
     Stage("images", "fast", 900, 114, suite("test/image/run.py", "-j", "2"), packages=ARCHIVES),
@@ -164,7 +164,7 @@ STAGES = [
     # ---- full: ./dev test --full, with the fast ones at most 40 minutes ----
     Stage("asan-api", "full", 3000, 812, suite("test/api/run.py", "--user", "root", "--slack", "3", "-j", "2", build="build-asan"), BOXES, 1, ("build-asan",),
           environment=ASAN),
-    Stage("api-user", "full", 2400, 683, suite("test/api/run.py", "--user", "user", "-j", "2")),
+    Stage("api-user", "full", 2400, 696, suite("test/api/run.py", "--user", "user", "-j", "2")),
     # What the API suite leaves out unless CELLA_TEST_ALL is set.
     Stage("api-slow", "full", 900, 5, [[PYTHON, "test/api/run.py", "--cella", "build/src/cella", *words] for words in (
         ("--file", "test_runtimes_real"), ("--only", "bootstrap_of_a_real_debian"), ("--only", "an_upload_that_drips_is_ended"),
@@ -181,8 +181,8 @@ STAGES = [
       for engine in ("docker", "podman")),
     Stage("registries", "full", 400, 105, [[PYTHON, "test/image/registry.py", "--image", "build/src/cella-image", "--user", user, "@only"]
                                            for user in ("root", "user")], packages=REGISTRIES, skips=()),
-    Stage("monitoring", "full", 300, 3, suite("test/api/run.py", "--user", "root", "--file", "test_monitoring"), setup=("servers",),
-          environment={"CELLA_TEST_SERVERS": "build-servers"}),
+    Stage("servers", "full", 300, 5, [c for name in ("test_monitoring", "test_proxies") for c in suite("test/api/run.py", "--user", "root", "--file", name)],
+          setup=("servers",)),
     Stage("mcp", "full", 300, 95, [[PYTHON, "test/mcp/run.py", "--build", "build", "--npm", "build-npm"]],
           setup=("npm", "build-npm", "test/mcp"), packages=NODE, skips=()),
     Stage("openapi", "full", 300, 4, [[PYTHON, "test/openapi/run.py", "--build", "build", "--npm", "build-openapi", "@only"]],

@@ -161,6 +161,8 @@ static const struct rule rules[] = {
         {"scan.block.severity", DOWN, 0, severities},
         {"scan.block.categories", UP},
         {"audit", FIXED, MAY_AUDIT},
+        {"http.allowed_hosts", FIXED},
+        {"http.trusted_proxies", FIXED},
         {"mcp.text_bytes", FREE},
         {"images.pull", DOWN, MAY_IMAGES, pulls},
         {"images.registries", DOWN},

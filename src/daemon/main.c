@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <uv.h>
 
@@ -27,6 +28,7 @@
 #define KEEPER_FD 3
 #define LISTENER_FD 4
 #define LISTENERS_MAX 8
+#define TLS_MAX (1 << 20) /* of certificate and key */
 
 struct arguments {
         const char *state, *settings, *listen, *socket;
@@ -39,6 +41,7 @@ struct arguments {
         uint64_t volumes;    /* 1: the keeper has volumes */
         uint64_t check;      /* 1: only check the settings file, see check_settings() */
         uint64_t credential; /* 1: and then the descriptor of the key for the secrets, see secret/key.h */
+        uint64_t tls;        /* 1: and then that of the certificate and its key, see cli/admin/tls.h */
 };
 
 struct server {
@@ -97,6 +100,8 @@ static int parse_arguments(int argc, char **argv, struct arguments *ret, struct 
                         r = parse_count(value, &ret->check);
                 else if (!strcmp(name, "--credential"))
                         r = parse_count(value, &ret->credential);
+                else if (!strcmp(name, "--tls"))
+                        r = parse_count(value, &ret->tls);
                 else if (!strcmp(name, "--user-uid"))
                         r = parse_count(value, &ret->owner);
                 else
@@ -160,6 +165,27 @@ static int load_settings(struct server *s, const json_t *base, json_t **ret, str
         return r;
 }
 
+/* Reads the certificate from a file in memory, which the parent process fills again before a reload. */
+static int load_tls(const struct arguments *a, struct cella_err *err)
+{
+        const int fd =
+                a->check ? KEEPER_FD
+                         : LISTENER_FD + (int)a->listeners + (a->stdio ? 1 : 0) + (a->credential ? 1 : 0);
+        struct stat st;
+        if (!a->tls)
+                return 0;
+        if (fstat(fd, &st) < 0 || st.st_size > TLS_MAX)
+                return err_say(err, CELLA_INTERNAL, -EINVAL, "the TLS certificate cannot be read");
+        char *pem = malloc((size_t)st.st_size + 1);
+        ssize_t n = pem ? pread(fd, pem, (size_t)st.st_size, 0) : -1;
+        int r = n < 0 ? err_say(err, CELLA_INTERNAL, -EIO, "the TLS certificate cannot be read")
+                      : http_tls_load(pem, (size_t)n, err);
+        if (pem)
+                explicit_bzero(pem, (size_t)st.st_size);
+        free(pem);
+        return r;
+}
+
 /* For `cella serve --check-config`: without a socket, a keeper or the state directory.  Returns the exit
  * status. */
 static int check_settings(struct server *s)
@@ -168,6 +194,8 @@ static int check_settings(struct server *s)
         struct settings settings;
         json_t *document = NULL;
         int r = load_settings(s, NULL, &document, &err);
+        if (r == 0)
+                r = load_tls(&s->arguments, &err);
         if (r == 0 && (r = settings_from(document, &settings, &err)) == 0)
                 settings_done(&settings);
         if (r == 0)
@@ -187,6 +215,8 @@ static void reload(struct server *s)
                 log_line("error", err.msg, "settings", "stay as they were");
         else
                 log_line("info", "settings read again", NULL, NULL);
+        if (load_tls(&s->arguments, &err) < 0)
+                log_line("error", err.msg, "certificate", "stays as it was");
 }
 
 /* ---- stopping ---- */
@@ -324,8 +354,8 @@ static int server_start_all(struct server *s, struct cella_err *err)
 {
         int listeners[LISTENERS_MAX];
         char count[24];
-        int r = start_box(s, err);
-        if (r < 0)
+        int r = load_tls(&s->arguments, err);
+        if (r < 0 || (r = start_box(s, err)) < 0)
                 return r;
         if (s->core->interrupted > 0) {
                 snprintf(count, sizeof count, "%u", s->core->interrupted);
@@ -343,6 +373,7 @@ static int server_start_all(struct server *s, struct cella_err *err)
                 .n_listeners = (size_t)s->arguments.listeners,
                 .owner = (uid_t)s->arguments.owner,
                 .listen = s->arguments.listen,
+                .tls = s->arguments.tls != 0,
                 .stdio = s->arguments.stdio ? LISTENER_FD + (int)s->arguments.listeners : -1,
                 .session = s->arguments.session,
                 .agent = s->arguments.agent,

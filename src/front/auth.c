@@ -5,16 +5,19 @@
  * Sec-Fetch-Site for images and the like).  All of them are checked before anything else. */
 #include "front/auth.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/err.h"
+#include "core/settings/http_fields.h"
 
 static int refuse_name(const char *what, const char *value, struct cella_err *err)
 {
         err_say(err, CELLA_ACCESS_DENIED, -EACCES, "access denied: %s '%.80s'", what, value);
-        return err_hint(err, "use the address that the daemon listens on: a web page may have sent you here");
+        return err_hint(err, "a web page may have sent you here; if this is the daemon's name, add it to the "
+                             "setting http.allowed_hosts");
 }
 
 /* "host:port", "[v6]:port" or "host": compares the host part. */
@@ -36,6 +39,69 @@ bool auth_is_loopback(const char *listen)
         return is_loopback_name(listen) || !strncmp(listen, "127.", 4);
 }
 
+/* A daemon that listens on all addresses has any of them.  Rebinding needs a name. */
+static bool is_own_address(const char *own, const char *host)
+{
+        struct in6_addr address;
+        char text[64];
+        const bool v6 = host[0] == '[';
+        if (strcmp(own, "0.0.0.0") != 0 && strcmp(own, "[::]") != 0)
+                return false;
+        snprintf(text, sizeof text, "%.*s", (int)strcspn(host, v6 ? "]" : ":") + v6, host);
+        if (!host_is(host, text)) /* the port is not a number */
+                return false;
+        text[strlen(text) - v6] = '\0';
+        return inet_pton(v6 ? AF_INET6 : AF_INET, text + v6, &address) == 1;
+}
+
+static bool is_allowed(const json_t *settings, const char *host)
+{
+        const json_t *list = json_object_get(json_object_get(settings, "http"), "allowed_hosts"), *name;
+        size_t i;
+        json_array_foreach ((json_t *)list, i, name)
+                if (!strcmp(json_string_value(name), "*") || host_is(host, json_string_value(name)))
+                        return true;
+        return false;
+}
+
+/* A proxy in front of the daemon also connects from loopback, or as root.  Its clients are anybody. */
+static bool is_forwarded(const struct http_request *request)
+{
+        static const char *const names[] = {"X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host",
+                                            "Forwarded", "X-Real-IP"};
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+                if (http_header(request, names[i]))
+                        return true;
+        return false;
+}
+
+void auth_client(const struct api *api, const struct http_request *request, char ret[AUTH_CLIENT_SIZE])
+{
+        const char *peer = http_peer(request)->address, *list = http_header(request, "X-Forwarded-For");
+        const json_t *settings = api->core->settings.document;
+        const bool v6 = peer[0] == '[';
+        snprintf(ret, AUTH_CLIENT_SIZE, "%s", peer);
+        if (http_peer(request)->local || !list ||
+            !http_settings_trusts(settings, peer + v6, strcspn(peer + v6, v6 ? "]" : ":")))
+                return;
+        /* From the last entry, which that proxy has added, to the first one that is not a proxy's. */
+        for (size_t end = strlen(list); end > 0;) {
+                size_t begin = end;
+                while (begin > 0 && list[begin - 1] != ',')
+                        begin--;
+                const char *at = list + begin + strspn(list + begin, " \t");
+                size_t len = (size_t)(list + end - at);
+                while (len > 0 && (at[len - 1] == ' ' || at[len - 1] == '\t'))
+                        len--;
+                if (len >= 46 || !http_settings_is_address(at, len))
+                        return; /* what is further left cannot be believed */
+                snprintf(ret, AUTH_CLIENT_SIZE, "%.*s", (int)len, at);
+                if (!http_settings_trusts(settings, at, len) || begin == 0)
+                        return;
+                end = begin - 1;
+        }
+}
+
 static int check_host(const struct api *api, const struct http_request *request, struct cella_err *err)
 {
         const char *host = http_header(request, "Host");
@@ -46,7 +112,8 @@ static int check_host(const struct api *api, const struct http_request *request,
         char *colon = strrchr(own, ':');
         if (colon)
                 *colon = '\0';
-        if (is_loopback_name(host) || host_is(host, own) || !auth_is_loopback(api->listen))
+        if (is_loopback_name(host) || host_is(host, own) || is_own_address(own, host) ||
+            is_allowed(api->core->settings.document, host))
                 return 0;
         return refuse_name("Host", host, err);
 }
@@ -119,6 +186,10 @@ int auth_check(struct api *api, const struct http_request *request, bool open, s
                struct cella_err *err)
 {
         const struct http_peer *peer = http_peer(request);
+        if (peer->plain) {
+                err_say(err, CELLA_INVALID_REQUEST, -EPROTO, "this address speaks HTTPS, not HTTP");
+                return err_hint(err, "use https:// instead of http://");
+        }
         char named[STATE_SECRET_SIZE];
         const char *secret = secret_of(request);
         json_t *key = NULL;
@@ -140,8 +211,9 @@ int auth_check(struct api *api, const struct http_request *request, bool open, s
         }
         /* Without keys, every client that reaches loopback is the owner.  This never holds for other
          * addresses. */
-        if (peer->local ? peer->uid == 0 || peer->uid == api->owner
-                        : state_key_count(api->core->state) == 0 && auth_is_loopback(api->listen)) {
+        if (!is_forwarded(request) &&
+            (peer->local ? peer->uid == 0 || peer->uid == api->owner
+                         : state_key_count(api->core->state) == 0 && auth_is_loopback(api->listen))) {
                 caller_owner(ret);
                 return 0;
         }

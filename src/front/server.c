@@ -40,7 +40,9 @@ static void on_headers(struct http_request *request, void *userdata)
                 r = caller_may(&call->caller, (enum capability)route->may, &err);
         if (r < 0) {
                 api->core->metrics.refused_auth++;
-                api->log("warning", err.msg, "peer", http_peer(request)->address);
+                char client[AUTH_CLIENT_SIZE];
+                auth_client(api, request, client);
+                api->log("warning", err.msg, "peer", client);
                 api_reply_err(call, &err);
         }
 }
@@ -152,6 +154,7 @@ int api_new(const struct api_options *options, struct api **ret, struct cella_er
                 .loop = options->core->loop,
                 .listeners = options->listeners,
                 .n_listeners = options->n_listeners,
+                .tls = options->tls,
                 .routes = api->http_routes,
                 .n_routes = api_routes_len,
                 .connections_max = CONNECTIONS_MAX,

@@ -6,6 +6,7 @@
 
 #include "base/auto.h"
 #include "http/internal.h"
+#include "http/tls.h"
 
 void reply_done(struct reply *reply)
 {
@@ -149,7 +150,13 @@ void answer_cut(struct http_request *request)
         http_answer_add(&text, "\r\n");
         parts[0] = (struct iovec){.iov_base = head, .iov_len = text.len};
         parts[1] = (struct iovec){.iov_base = reply->body, .iov_len = reply->len};
-        (void)!sendmsg(request->connection->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (request->connection->tls)
+                http_tls_send(
+                        MHD_get_connection_info(request->connection->mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION)
+                                ->tls_session,
+                        parts, ARRAY_LEN(parts));
+        else
+                (void)!sendmsg(request->connection->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
         /* MHD waits for the client and sees that the client closes the connection, or times out. */
         shutdown(request->connection->fd, SHUT_WR);
 }

@@ -148,6 +148,7 @@ static void connection_start(struct http_server *server, struct MHD_Connection *
         connection->listener = server->accepting;
         connection->mhd = mhd;
         connection->fd = info->connect_fd;
+        connection->tls = server->accepting_tls;
         event.data.ptr = connection;
         if (http_connection_describe(&connection->peer, connection->fd, server->accepting->local) < 0 ||
             epoll_ctl(server->gone_fd, EPOLL_CTL_ADD, connection->fd, &event) < 0) {
@@ -155,6 +156,7 @@ static void connection_start(struct http_server *server, struct MHD_Connection *
                 free(connection);
                 return;
         }
+        connection->peer.plain = server->accepting->tls && !connection->tls;
         list_add(connection, PHASE_IDLE);
         connection->listener->connections++;
         server->connections++;

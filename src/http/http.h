@@ -35,6 +35,7 @@ struct http_route {
 struct http_peer {
         bool local; /* connected over the Unix socket, as uid: */
         uid_t uid;
+        bool plain;       /* speaks HTTP to a TLS listener: on_headers must refuse the request */
         char address[64]; /* "unix:1000", "127.0.0.1:5123" */
 };
 
@@ -42,6 +43,7 @@ struct http_options {
         uv_loop_t *loop;
         const int *listeners; /* listening sockets, TCP or Unix; ownership is transferred */
         size_t n_listeners;
+        bool tls;                        /* the TCP listeners speak TLS; http_tls_load() was called */
         const struct http_route *routes; /* must stay valid */
         size_t n_routes;
         /* Per listener.  Above it, a new connection replaces the oldest idle one; if there is none, it
@@ -62,6 +64,10 @@ struct http_options {
         void (*on_done)(struct http_request *request, int status, uint64_t duration_us, void *userdata);
         void *userdata;
 };
+
+/* Uses this certificate, with its chain and private key in PEM, for new connections.  On failure the one
+ * before stays. */
+int http_tls_load(const char *pem, size_t len, struct cella_err *err);
 
 /* Input that is not HTTP does not reach the callbacks: MHD answers it (400, 413, 414, 431, 505) and closes.
  */

@@ -35,6 +35,7 @@ struct connection {
         struct listener *listener;
         struct MHD_Connection *mhd;
         int fd;
+        bool tls;
         enum phase phase;
         unsigned nudges;                /* number of nudges given to MHD because of: */
         bool hup;                       /* the client has shut down its side or is gone */
@@ -68,7 +69,7 @@ void connection_reap(struct connection *connection); /* MHD has closed the conne
 struct listener {
         struct http_server *server;
         int fd; /* -1: closed */
-        bool local;
+        bool local, tls;
         bool stopped; /* not polled: too many connections, or no descriptors left */
         unsigned connections;
         uv_poll_t poll;
@@ -78,10 +79,11 @@ struct http_server {
         struct http_options options;
         struct http_limits limits;
         struct router *router;
-        struct MHD_Daemon *daemon;
-        int gone_fd; /* epoll of all connections for hang-ups */
+        struct MHD_Daemon *daemon, *tls_daemon; /* the second one: NULL without TLS */
+        int gone_fd;                            /* epoll of all connections for hang-ups */
         struct listener *listeners;
         struct listener *accepting; /* during MHD_add_connection() */
+        bool accepting_tls;         /* and the connection is for tls_daemon */
         struct connection_list phases[PHASES];
         struct http_websocket *websockets;
         struct straggler *lingering;
@@ -94,7 +96,7 @@ struct http_server {
         bool due;         /* MHD must run before the loop waits */
         bool recheck;     /* on_gone was set after the client was gone */
         unsigned handles; /* open libuv handles and requests without a connection */
-        uv_poll_t daemon_poll, gone_poll;
+        uv_poll_t daemon_poll, tls_poll, gone_poll;
         uv_prepare_t prepare;
         uv_idle_t idle;
         uv_timer_t sweep;

@@ -1,6 +1,7 @@
 /* http/server.c -- sockets, MHD and the event loop.
  *
- * There is one MHD daemon for all listeners, in its "external epoll" mode: the loop polls its epoll
+ * There is one MHD daemon for all listeners without TLS, and one for those with it, in its "external epoll"
+ * mode: the loop polls its epoll
  * descriptor.  We accept connections ourselves and pass them to MHD.  So we know the listener of each, can
  * close an idle connection for a new one when there are too many, and MHD never copies the address of a
  * Unix peer (0.9.75 copies as many bytes as the peer's name has from a buffer of 28).
@@ -9,6 +10,8 @@
  * the answers of all callbacks in one iteration are sent in one run, and MHD is never entered from a
  * handler. */
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -18,6 +21,7 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "http/internal.h"
+#include "http/tls.h"
 
 #define ACCEPTS_A_TURN 32
 #define RUNS_A_TURN 16
@@ -35,14 +39,24 @@ static const struct http_limits default_limits = {
 
 /* ---- MHD in the loop ---- */
 
-static void run_daemon(struct http_server *server)
+/* Returns whether the daemon has more to do at once. */
+static bool run_once(struct MHD_Daemon *daemon)
 {
         MHD_UNSIGNED_LONG_LONG timeout;
 
+        if (daemon == NULL)
+                return false;
+        MHD_run(daemon);
+        return MHD_get_timeout(daemon, &timeout) != MHD_NO && timeout == 0;
+}
+
+static void run_daemon(struct http_server *server)
+{
         for (unsigned i = 0; i < RUNS_A_TURN; i++) {
                 server->due = false;
-                MHD_run(server->daemon);
-                if (!server->due && (MHD_get_timeout(server->daemon, &timeout) == MHD_NO || timeout > 0))
+                bool more = run_once(server->daemon);
+                more |= run_once(server->tls_daemon);
+                if (!server->due && !more)
                         return;
         }
         server->due = true; /* there is more; other handles are served first */
@@ -116,8 +130,15 @@ static void add_connection(struct listener *listener, int fd, const struct socka
 {
         struct http_server *server = listener->server;
 
+        /* The kernel reports a connection to a TLS listener when its first bytes are there, or late: see
+         * listener_init().  A client that speaks HTTP gets an answer that says so. */
+        char first = HTTP_TLS_HELLO;
+        if (listener->tls && recv(fd, &first, 1, MSG_PEEK | MSG_DONTWAIT) == 0)
+                first = HTTP_TLS_HELLO; /* closed already */
         server->accepting = listener;
-        MHD_add_connection(server->daemon, fd, address, len); /* closes fd on failure */
+        server->accepting_tls = listener->tls && first == HTTP_TLS_HELLO;
+        /* closes fd on failure */
+        MHD_add_connection(server->accepting_tls ? server->tls_daemon : server->daemon, fd, address, len);
         server->accepting = NULL;
         server->due = true; /* the first request has often arrived already */
         if (!uv_is_active((uv_handle_t *)&server->sweep))
@@ -182,24 +203,33 @@ static size_t keep_escapes(void *cls, struct MHD_Connection *mhd, char *text)
         return strlen(text);
 }
 
-static int start_daemon(struct http_server *server, struct cella_err *err)
+static struct MHD_Daemon *start_daemon(struct http_server *server, bool tls)
 {
         const struct http_options *options = &server->options;
         unsigned connections = (options->connections_max + SLACK) * (unsigned)options->n_listeners;
 
-        server->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET |
-                                                  MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE,
-                                          0, NULL, NULL, request_handle, server,                       /* */
-                                          MHD_OPTION_NOTIFY_COMPLETED, request_completed, server,      /* */
-                                          MHD_OPTION_NOTIFY_CONNECTION, connection_notify, server,     /* */
-                                          MHD_OPTION_URI_LOG_CALLBACK, request_begin, server,          /* */
-                                          MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL,            /* */
-                                          MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_POOL_BYTES, /* */
-                                          MHD_OPTION_CONNECTION_LIMIT, connections,                    /* */
-                                          MHD_OPTION_CONNECTION_TIMEOUT, options->idle_timeout_s,      /* */
-                                          MHD_OPTION_STRICT_FOR_CLIENT, 1,                             /* */
-                                          MHD_OPTION_END);
-        if (server->daemon == NULL)
+        return MHD_start_daemon((tls ? MHD_USE_TLS : 0u) | MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET |
+                                        MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE,
+                                0, NULL, NULL, request_handle, server,                       /* */
+                                MHD_OPTION_NOTIFY_COMPLETED, request_completed, server,      /* */
+                                MHD_OPTION_NOTIFY_CONNECTION, connection_notify, server,     /* */
+                                MHD_OPTION_URI_LOG_CALLBACK, request_begin, server,          /* */
+                                MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL,            /* */
+                                MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_POOL_BYTES, /* */
+                                MHD_OPTION_CONNECTION_LIMIT, connections,                    /* */
+                                MHD_OPTION_CONNECTION_TIMEOUT, options->idle_timeout_s,      /* */
+                                MHD_OPTION_STRICT_FOR_CLIENT, 1,                             /* */
+                                tls ? MHD_OPTION_HTTPS_CERT_CALLBACK : MHD_OPTION_END,
+                                http_tls_retrieve, /* */
+                                MHD_OPTION_HTTPS_PRIORITIES, HTTP_TLS_PRIORITIES, MHD_OPTION_END);
+}
+
+static int start_daemons(struct http_server *server, struct cella_err *err)
+{
+        server->daemon = start_daemon(server, false);
+        if (server->options.tls)
+                server->tls_daemon = start_daemon(server, true);
+        if (server->daemon == NULL || (server->options.tls && server->tls_daemon == NULL))
                 return err_say(err, CELLA_INTERNAL, -EIO, "cannot start the HTTP server");
         server->gone_fd = epoll_create1(EPOLL_CLOEXEC);
         if (server->gone_fd < 0)
@@ -238,6 +268,13 @@ static int join_loop(struct http_server *server, struct cella_err *err)
         r = http_server_watch(server, &server->daemon_poll, info->epoll_fd, server, on_daemon_event, err);
         if (r < 0)
                 return r;
+        if (server->tls_daemon != NULL) {
+                info = MHD_get_daemon_info(server->tls_daemon, MHD_DAEMON_INFO_EPOLL_FD);
+                r = http_server_watch(server, &server->tls_poll, info->epoll_fd, server, on_daemon_event,
+                                      err);
+                if (r < 0)
+                        return r;
+        }
         r = http_server_watch(server, &server->gone_poll, server->gone_fd, server, on_gone_event, err);
         for (size_t i = 0; i < server->options.n_listeners && r == 0; i++) {
                 struct listener *listener = &server->listeners[i];
@@ -256,6 +293,9 @@ static void listener_init(struct http_server *server, struct listener *listener,
         listener->server = server;
         listener->fd = fd;
         listener->local = domain == AF_UNIX;
+        listener->tls = !listener->local && server->options.tls;
+        if (listener->tls) /* seconds until a connection without data is reported, too */
+                setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &(int){2}, sizeof(int));
 }
 
 DEFINE_AUTO(struct http_server *, http_server_free)
@@ -287,7 +327,7 @@ int http_server_new(const struct http_options *options, struct http_server **ret
         r = router_new(options->routes, options->n_routes, &server->router, err);
         if (r < 0)
                 return r;
-        r = start_daemon(server, err);
+        r = start_daemons(server, err);
         if (r < 0)
                 return r;
         r = join_loop(server, err);
@@ -372,16 +412,21 @@ struct http_server *http_server_free(struct http_server *server)
         linger_end_all(server);
         if (server->daemon != NULL) {
                 connections_end_all(server);
-                for (unsigned i = 0; i < 1000 && server->connections > 0; i++)
-                        MHD_run(server->daemon);
+                for (unsigned i = 0; i < 1000 && server->connections > 0; i++) {
+                        run_once(server->daemon);
+                        run_once(server->tls_daemon);
+                }
         }
         close_handle((uv_handle_t *)&server->daemon_poll);
+        close_handle((uv_handle_t *)&server->tls_poll);
         close_handle((uv_handle_t *)&server->gone_poll);
         close_handle((uv_handle_t *)&server->prepare);
         close_handle((uv_handle_t *)&server->idle);
         close_handle((uv_handle_t *)&server->sweep);
         if (server->daemon != NULL)
                 MHD_stop_daemon(server->daemon);
+        if (server->tls_daemon != NULL)
+                MHD_stop_daemon(server->tls_daemon);
         if (server->gone_fd >= 0)
                 close(server->gone_fd);
         router_free(server->router);

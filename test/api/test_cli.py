@@ -73,7 +73,7 @@ def tcp_with_a_key_is_used():
 
 @test
 def invalid_urls_are_usage_errors():
-    for url in ("https://127.0.0.1:1", "http://", "http://example.com:1", "http://127.0.0.1:0", "http://[::1", "127.0.0.1:1"):
+    for url in ("https://127.0.0.1:x", "http://", "http://exa mple:1", "http://a..b", "http://1.2.3", "http://-x", "ftp://x", "https://", "http://127.0.0.1:0", "http://[::1", "127.0.0.1:1"):
         refused(cella(["ls"], env={**os.environ, "CELLA_URL": url}), 2, "CELLA_URL")
 
 

@@ -271,6 +271,7 @@ CHANGES = {
     "scan.enabled": ([], {False: OWNER}), "scan.action": (["block"], {"off": OWNER}),
     "scan.block.severity": (["low"], {"high": OWNER}), "scan.block.categories": ([["files", "network"]], {("files",): OWNER, (): OWNER}),
     "audit.keep_days": ([], {1: ["audit"]}), "audit.keep_bytes": ([], {1: ["audit"]}), "audit.keep_output": ([], {False: ["audit"]}),
+    "http.allowed_hosts": ([], {("*",): OWNER}), "http.trusted_proxies": ([], {("0.0.0.0/0",): OWNER}),
     "mcp.text_bytes": ([5000, 60000], {}),
     "images.pull": (["never"], {}), "images.registries": ([[]], {("docker.io", "evil.example"): OWNER}),
     "images.insecure_registries": ([], {("docker.io",): OWNER}), "images.credentials": ([], {"{\"evil.example\": \"{{secret:s}}\"}": OWNER}),

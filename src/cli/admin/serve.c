@@ -17,6 +17,7 @@
 #include "base/err.h"
 #include "cli/admin/job.h"
 #include "cli/admin/serve.h"
+#include "cli/admin/tls.h"
 #include "cli/cli.h"
 #include "cli/program.h"
 #include "image/store/store.h"
@@ -45,6 +46,7 @@ struct serve {
         struct state_dir dir;
         int listeners[SERVER_LISTENERS_MAX];
         size_t n_listeners;
+        struct serve_tls tls;
         int credential;     /* the key for the secrets, if systemd passed one; -1: none */
         bool listens_there; /* the socket was created here and is removed at the end */
 };
@@ -53,6 +55,8 @@ struct serve {
 
 static const struct cli_option options[] = {
         {"listen", "ADDRESS:PORT", "the address to serve HTTP on, or none (127.0.0.1:7070)", INTO(listen)},
+        {"tls-cert", "FILE", "serve HTTPS at this address: certificate and chain, PEM", INTO(tls_cert)},
+        {"tls-key", "FILE", "the private key of the certificate, PEM; only root may read it", INTO(tls_key)},
         {"socket", "PATH", "Unix socket to serve on (/run/cella/cella.sock, or the user's own)",
          INTO(socket)},
         {"settings", "FILE", "the settings to start with", INTO(settings)},
@@ -156,7 +160,7 @@ static int open_credential(struct serve *s, struct cella_err *err)
 static pid_t start_server(struct serve *s, int socket, bool volumes, int *ret_pidfd, struct cella_err *err)
 {
         char listeners[16], uid[16];
-        char *argv[28];
+        char *argv[30];
         int n = 0;
         snprintf(listeners, sizeof listeners, "%zu", s->options.stdio ? 0 : s->n_listeners);
         snprintf(uid, sizeof uid, "%u", (unsigned)getuid());
@@ -182,6 +186,8 @@ static pid_t start_server(struct serve *s, int socket, bool volumes, int *ret_pi
                 argv[n++] = "--volumes", argv[n++] = "1";
         if (s->credential >= 0)
                 argv[n++] = "--credential", argv[n++] = "1";
+        if (s->tls.for_server >= 0)
+                argv[n++] = "--tls", argv[n++] = "1";
         argv[n++] = "--user-uid", argv[n++] = uid;
         argv[n] = NULL;
         const struct server_setup setup = {
@@ -191,6 +197,7 @@ static pid_t start_server(struct serve *s, int socket, bool volumes, int *ret_pi
                 .listeners = s->listeners,
                 .n_listeners = s->n_listeners,
                 .credential = s->credential,
+                .tls = s->tls.for_server,
                 .change_user = s->user.change,
                 .uid = s->user.uid,
                 .gid = s->user.gid,
@@ -253,6 +260,15 @@ static unsigned further_workers(const struct serve *s)
         return all > KEEPER_WORKERS_MAX ? KEEPER_WORKERS_MAX : (unsigned)all - 1;
 }
 
+/* A certificate that cannot be read stays as it was. */
+static void on_reload(void *context)
+{
+        struct serve *s = context;
+        struct cella_err err = {0};
+        if (s->tls.memory >= 0 && serve_tls_read(&s->tls, &err) < 0)
+                log_error(NULL, "%s", err.msg);
+}
+
 static int cli_serve_keep(struct serve *s, struct cella_err *err)
 {
         int pair[2], pidfd = -1;
@@ -279,6 +295,8 @@ static int cli_serve_keep(struct serve *s, struct cella_err *err)
                 .imager_program = s->imager[0] ? s->imager : NULL,
                 .imager_change_user = s->user.change,
                 .imager_gid = s->user.gid,
+                .before_reload = on_reload,
+                .reload_context = s,
                 .server = server,
                 .server_pidfd = pidfd,
                 .policy = {.workspaces = s->dir.workspaces,
@@ -308,12 +326,24 @@ static int find_settings(struct serve *s, struct cella_err *err)
                                      : way_check(s->settings, "--settings", s->user.uid, s->user.gid, err);
 }
 
+static int open_tls(struct serve *s, struct cella_err *err)
+{
+        s->tls.cert = s->options.tls_cert;
+        s->tls.key = s->options.tls_key;
+        s->tls.server_uid = s->user.uid;
+        if ((s->tls.cert || s->tls.key) && !s->listen)
+                return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                               "--tls-cert needs an address to listen on");
+        return serve_tls_open(&s->tls, err);
+}
+
 static int cli_serve_run(struct serve *s, struct cella_err *err)
 {
         int r;
         if ((r = check_workers(s, err)) < 0 || (r = fill_paths(s, err)) < 0 ||
             (!s->options.stdio && (r = listen_check(s->listen, s->socket, err)) < 0) ||
             (r = server_user_find(s->options.user, &s->user, err)) < 0 || (r = find_settings(s, err)) < 0 ||
+            (r = open_tls(s, err)) < 0 ||
             (r = real("workspace-root", s->options.workspace_root, &s->pin, err)) < 0 ||
             (r = program_find("cella-server", s->program, err)) < 0 ||
             (r = state_dir_open(s->state, s->user.uid, s->user.gid, &s->dir, err)) < 0 ||
@@ -334,15 +364,26 @@ static bool report(int r, struct cella_err *err)
         return r < 0;
 }
 
-/* The server reads the file, with its own rights. */
-static bool check_settings_file(struct serve *s)
+/* The server reads settings and certificate, with its own rights. */
+static bool check_by_server(struct serve *s)
 {
         struct cella_err err = {0};
-        if (report(find_settings(s, &err), &err))
+        bool bad = report(find_settings(s, &err), &err);
+        bad |= report(open_tls(s, &err), &err);
+        if (bad)
                 return true;
-        char *const argv[] = {"cella-server", "--check",    "1",         "--state",
-                              s->state,       "--settings", s->settings, NULL};
-        const int r = job_run(argv, NULL, 0, &s->user, &err);
+        const bool tls = s->tls.for_server >= 0;
+        char *const argv[] = {"cella-server",
+                              "--check",
+                              "1",
+                              "--state",
+                              s->state,
+                              "--settings",
+                              s->settings ? s->settings : "",
+                              "--tls",
+                              tls ? "1" : "0",
+                              NULL};
+        const int r = job_run(argv, &s->tls.for_server, tls, &s->user, &err);
         return report(r, &err) || r != 0;
 }
 
@@ -357,14 +398,17 @@ static int check_config(struct serve *s)
         bad |= paths && report(listen_check(s->listen, s->socket, &err), &err);
         bad |= report(real("workspace-root", s->options.workspace_root, &s->pin, &err), &err);
         bad |= report(program_find("cella-server", s->program, &err), &err);
-        if (user && s->options.settings)
-                bad |= check_settings_file(s);
+        if (user && paths)
+                bad |= check_by_server(s);
         if (user && paths)
                 bad |= report(state_dir_check(s->state, s->user.uid, s->user.gid, &err), &err);
         if (!bad)
                 printf("the configuration is good: state directory %s, %s%s%s%s\n", s->state,
-                       s->listen ? "http://" : "", s->listen ? s->listen : "",
-                       s->listen && s->socket ? ", " : "", s->socket ? s->socket : "");
+                       !s->listen          ? ""
+                       : s->tls.memory < 0 ? "http://"
+                                           : "https://",
+                       s->listen ? s->listen : "", s->listen && s->socket ? ", " : "",
+                       s->socket ? s->socket : "");
         return bad ? EXIT_USAGE : 0;
 }
 
@@ -373,6 +417,7 @@ int serve_run(const struct serve_options *wanted, struct cella_err *err)
         static struct serve s;
         s.options = *wanted;
         s.dir.lock = s.dir.workspaces = s.credential = -1;
+        s.tls = SERVE_TLS_NONE;
         int r = s.options.check_config ? check_config(&s) : cli_serve_run(&s, err);
         for (size_t i = 0; i < s.n_listeners; i++)
                 sys_close(s.listeners[i]);
@@ -380,6 +425,7 @@ int serve_run(const struct serve_options *wanted, struct cella_err *err)
                 sys_close(s.credential);
         if (s.listens_there && s.socket)
                 unlink(s.socket);
+        serve_tls_done(&s.tls);
         state_dir_done(&s.dir);
         free(s.settings);
         free(s.pin);

@@ -7,7 +7,7 @@
 #include "cella.h"
 
 struct serve_options {
-        const char *listen, *socket, *settings, *state, *user, *workspace_root;
+        const char *listen, *socket, *settings, *state, *user, *workspace_root, *tls_cert, *tls_key;
         const char *images_state; /* the state directory with the images to use; NULL: its own */
         bool check_config;
         uint64_t workers; /* processes that make sandboxes, with the keeper; 0: one for each two cores */

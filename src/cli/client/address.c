@@ -23,33 +23,44 @@ static int set_socket(struct client_address *a, const char *path, struct cella_e
         return 0;
 }
 
-/* Accepts only numeric addresses: names are not resolved. */
+static bool is_name(const char *host)
+{
+        static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
+        const size_t len = strlen(host);
+        return len > 0 && len <= 253 && strspn(host, letters) == len && host[0] != '-' && host[0] != '.' &&
+               !strstr(host, "..") && strspn(host, "0123456789.") < len;
+}
+
+/* libcurl resolves a name.  localhost is not looked up, but a certificate can be for this name. */
 static int set_port(struct client_address *a, const char *host, unsigned port)
 {
         struct in6_addr address;
-        if (!strcmp(host, "localhost"))
+        const char *scheme = a->tls ? "https" : "http";
+        if (!a->tls && !strcmp(host, "localhost"))
                 host = "127.0.0.1";
-        if (inet_pton(AF_INET, host, &address) == 1)
-                snprintf(a->url, sizeof a->url, "http://%.46s:%u", host, port);
+        if (inet_pton(AF_INET, host, &address) == 1 || is_name(host))
+                snprintf(a->url, sizeof a->url, "%s://%.253s:%u", scheme, host, port);
         else if (inet_pton(AF_INET6, host, &address) == 1)
-                snprintf(a->url, sizeof a->url, "http://[%.46s]:%u", host, port);
+                snprintf(a->url, sizeof a->url, "%s://[%.46s]:%u", scheme, host, port);
         else
                 return -EINVAL;
         return 0;
 }
 
-/* Parses http://HOST[:PORT][/].  HOST is localhost or an address; an IPv6 address is in brackets. */
+/* Parses http[s]://HOST[:PORT][/].  HOST is a name or an address; an IPv6 address is in brackets. */
 static int set_url(struct client_address *a, const char *url, struct cella_err *err)
 {
-        char copy[64], *host = copy, *rest;
-        uint64_t port = 7070;
-        if (strncmp(url, "http://", 7) != 0 || strlen(url + 7) >= sizeof copy)
+        char copy[264], *host = copy, *rest;
+        a->tls = !strncmp(url, "https://", 8);
+        const size_t skip = a->tls ? 8 : 7;
+        uint64_t port = a->tls ? 443 : 7070;
+        if ((!a->tls && strncmp(url, "http://", skip) != 0) || strlen(url + skip) >= sizeof copy)
                 goto bad;
-        snprintf(copy, sizeof copy, "%s", url + 7);
+        snprintf(copy, sizeof copy, "%s", url + skip);
         size_t len = strlen(copy);
         if (len > 0 && copy[len - 1] == '/')
                 copy[len - 1] = '\0';
-        snprintf(a->where, sizeof a->where, "http://%s", copy);
+        snprintf(a->where, sizeof a->where, "%.*s%s", (int)skip, url, copy);
         snprintf(a->host, sizeof a->host, "%s", copy);
         if (*host == '[') {
                 host++;
@@ -71,8 +82,8 @@ static int set_url(struct client_address *a, const char *url, struct cella_err *
                 return 0;
 bad:
         err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "CELLA_URL is invalid: '%.80s'", url);
-        return err_hint(err, "set it to http://HOST:PORT, such as http://127.0.0.1:7070; HOST is an IP "
-                             "address or localhost");
+        return err_hint(err, "set it to http://HOST:PORT or https://HOST:PORT, such as "
+                             "http://127.0.0.1:7070; HOST is a name or an IP address");
 }
 
 /* Whether this is a socket of our own user.  Any user can create names in /tmp, so other sockets are ignored.
@@ -122,6 +133,8 @@ int client_address_find(const char *socket, struct client_address *ret, struct c
         int r = find_daemon(&a, socket, err);
         if (r == 0)
                 r = find_key(&a, err);
+        const char *ca = getenv("CELLA_CA_FILE");
+        a.ca = ca && *ca ? ca : NULL;
         if (r == 0)
                 *ret = a;
         return r;

@@ -67,8 +67,9 @@ int client_new(const char *socket, struct client **ret, struct cella_err *err)
         if (r < 0)
                 return r;
         c->idle_us = (int64_t)idle_ms * 1000;
-        /* TLS is not used, and takes milliseconds to initialise. */
-        if (curl_global_init(CURL_GLOBAL_NOTHING) != CURLE_OK || !(c->multi = curl_multi_init()))
+        /* Without need, TLS is not initialised: it takes milliseconds. */
+        if (curl_global_init(c->to.tls ? CURL_GLOBAL_SSL : CURL_GLOBAL_NOTHING) != CURLE_OK ||
+            !(c->multi = curl_multi_init()))
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "client");
         *ret = TAKE(c);
         return 0;
@@ -221,6 +222,19 @@ static int failure(const struct client *c, struct cella_err *err)
 {
         if (c->head.wrong)
                 return client_broken(c, err, c->head.wrong);
+        if (c->result == CURLE_PEER_FAILED_VERIFICATION || c->result == CURLE_SSL_CACERT_BADFILE) {
+                err_say(err, CELLA_ENGINE_UNAVAILABLE, -EACCES,
+                        "the certificate of %.120s cannot be verified", c->to.where);
+                return err_hint(err,
+                                "for a certificate of your own, set CELLA_CA_FILE to the file with it, or "
+                                "with that of its issuer; the name in CELLA_URL must be in it");
+        }
+        if (c->result == CURLE_COULDNT_RESOLVE_HOST)
+                return err_say(err, CELLA_ENGINE_UNAVAILABLE, -ENOENT, "the host name in %.150s is not known",
+                               c->to.where);
+        if (c->result == CURLE_SSL_CONNECT_ERROR)
+                return err_say(err, CELLA_ENGINE_UNAVAILABLE, -EPROTO, "no TLS connection to %.150s: %s",
+                               c->to.where, curl_easy_strerror(c->result));
         if (c->result == CURLE_GOT_NOTHING || (c->result == CURLE_RECV_ERROR && c->head.bytes == 0))
                 return err_say(err, CELLA_ENGINE_UNAVAILABLE, -ECONNRESET,
                                "%s closed the connection without an answer", c->to.where);
@@ -277,6 +291,7 @@ static bool set_transport(struct client *c)
                SET(HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) && SET(HTTP_CONTENT_DECODING, 0L) &&
                SET(USERAGENT, "cella/" CELLA_VERSION) && SET(OPENSOCKETFUNCTION, on_socket) &&
                SET(OPENSOCKETDATA, c) && SET(CONNECTTIMEOUT_MS, (long)CONNECT_MS) &&
+               (!c->to.ca || SET(CAINFO, c->to.ca)) &&
                (!c->to.socket[0] || SET(UNIX_SOCKET_PATH, c->to.socket)) && SET(HEADERFUNCTION, on_header) &&
                SET(HEADERDATA, c) && SET(WRITEFUNCTION, client_on_body) && SET(WRITEDATA, c);
 }
@@ -327,6 +342,10 @@ int client_send(struct client *c, const struct client_request *q, struct cella_e
         int64_t until = clock_us() + CONNECT_MS * 1000;
         if (q->url->too_long)
                 return err_say(err, CELLA_INVALID_REQUEST, -ENAMETOOLONG, "the request's path is too long");
+        /* A terminal writes to the socket itself, see client_fd(). */
+        if (q->upgrade && c->to.tls)
+                return err_say(err, CELLA_INVALID_REQUEST, -ENOTSUP,
+                               "a terminal cannot be opened over https: use the web page, or the socket");
         for (;;) {
                 long num = 0;
                 int r = client_begin(c, q, err);

@@ -1,4 +1,5 @@
 #include "core/settings/settings.h"
+#include "core/settings/http_fields.h"
 
 #include <errno.h>
 #include <string.h>
@@ -374,6 +375,7 @@ static struct field all_fields[] = {
          .help = "templates that the daemon makes for what Python code imports"},
         {.name = "scan", .type = FIELD_OBJECT, .fields = scan_fields, .help = "the code scanner"},
         {.name = "audit", .type = FIELD_OBJECT, .fields = audit_fields, .help = "the log of executions"},
+        {.name = "http", .type = FIELD_OBJECT, .help = "names and proxies of the HTTP server"},
         {.name = "mcp", .type = FIELD_OBJECT, .fields = mcp_fields, .help = "tools through MCP"},
         {.name = "images", .type = FIELD_OBJECT, .help = "where images come from"},
         {.name = "packages",
@@ -401,6 +403,7 @@ const struct field *settings_fields(void)
 {
         set_part(all_fields, "limits", limits_fields());
         set_part(all_fields, "network", network_settings_fields());
+        set_part(all_fields, "http", http_settings_fields());
         set_part(all_fields, "images", images_settings_fields());
         set_part(pool_fields, "limits", limits_bare_fields());
         runtime.fields = runtime_settings_fields();

@@ -71,6 +71,8 @@ struct keeper_setup {
         const char *imager_program; /* cella-image, which runs as policy.owner; NULL: not installed */
         bool imager_change_user;
         unsigned imager_gid;
+        void (*before_reload)(void *); /* on SIGHUP, before the server is told; NULL: nothing */
+        void *reload_context;
 };
 
 /* Control groups of ended sandboxes that are removed later: in idle moments, or in a batch when there are

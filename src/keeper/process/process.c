@@ -175,6 +175,8 @@ static void signalled(struct keeper *k)
                 k->over = info.ssi_signo != SIGHUP;
         } else if (info.ssi_signo == SIGHUP) {
                 log_info(NULL, "reload");
+                if (k->setup->before_reload)
+                        k->setup->before_reload(k->setup->reload_context);
                 tell_server(k, KEEPER_RELOAD);
         } else if (k->stop_by == 0) {
                 log_info(NULL, "stopping");
@@ -437,12 +439,12 @@ void notify(const char *state)
 }
 
 _Static_assert(SERVER_KEEPER_FD == CHILD_FIRST_FD && SERVER_LISTENER_FD == CHILD_FIRST_FD + 1 &&
-                       2 + SERVER_LISTENERS_MAX <= CHILD_FDS_MAX,
+                       3 + SERVER_LISTENERS_MAX <= CHILD_FDS_MAX,
                "the descriptors of the server");
 
 pid_t server_start(const struct server_setup *s, int *ret_pidfd, struct cella_err *err)
 {
-        int fds[2 + SERVER_LISTENERS_MAX] = {s->keeper_socket};
+        int fds[3 + SERVER_LISTENERS_MAX] = {s->keeper_socket};
         size_t n = 1;
         AUTO(sys_close) int program = sys_openat(AT_FDCWD, s->program, O_PATH, 0);
         if (program < 0)
@@ -451,6 +453,8 @@ pid_t server_start(const struct server_setup *s, int *ret_pidfd, struct cella_er
                 fds[n++] = s->listeners[i];
         if (s->credential >= 0)
                 fds[n++] = s->credential;
+        if (s->tls >= 0)
+                fds[n++] = s->tls;
         const struct child_setup setup = {
                 .program = program,
                 .path = s->program,

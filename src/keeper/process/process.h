@@ -28,6 +28,7 @@ struct server_setup {
         const int *listeners;
         size_t n_listeners;
         int credential;   /* the descriptor after the listeners; -1: none */
+        int tls;          /* the one after that; -1: none */
         bool change_user; /* to uid and gid; otherwise the user is not changed */
         unsigned uid, gid;
 };
