@@ -178,8 +178,8 @@ async function askForKey(why) {
         }
         send.disabled = false;
     }}, h("h1", {}, "Sign in"), h("label", {for: "key"}, "Key"), input,
-    h("p", {class: "muted", id: "key-help"}, "The administrator of this daemon creates one with ", h("code", {}, "cella key add NAME"),
-        ". It stays in this tab and is sent in a header, never in an address."), said, send);
+    h("p", {class: "muted", id: "key-help"}, "The owner of this daemon creates one with ", h("code", {}, "cella key add NAME"),
+        ", which needs no key on the machine itself. It stays in this tab and is sent in a header, never in an address."), said, send);
     const root = h("main", {id: "main", tabindex: "-1", class: "page page-sign-in"}, form);
     parts.main.replaceWith(root);
     parts.main = root;

@@ -373,6 +373,7 @@ static int server_start_all(struct server *s, struct cella_err *err)
                 .n_listeners = (size_t)s->arguments.listeners,
                 .owner = (uid_t)s->arguments.owner,
                 .listen = s->arguments.listen,
+                .has_socket = s->arguments.socket != NULL,
                 .tls = s->arguments.tls != 0,
                 .stdio = s->arguments.stdio ? LISTENER_FD + (int)s->arguments.listeners : -1,
                 .session = s->arguments.session,

@@ -66,6 +66,7 @@ struct api {
         struct core *core;
         struct http_server *http;
         uid_t owner;      /* besides root */
+        bool has_socket;  /* a Unix socket, on which the owner needs no key */
         char listen[128]; /* the address as given, to check Host */
         api_log log;
         struct list streams;   /* struct sse */

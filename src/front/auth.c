@@ -226,7 +226,9 @@ int auth_check(struct api *api, const struct http_request *request, bool open, s
                         (unsigned)peer->uid);
         else
                 err_say(err, CELLA_UNAUTHORIZED, -EACCES, "an API key is required");
-        return err_hint(err, "send the header Authorization: Bearer KEY; 'cella key add NAME' creates a key");
+        return err_hint(err,
+                        "send the header Authorization: Bearer KEY, or set CELLA_KEY; 'cella key add NAME', "
+                        "by the owner on the Unix socket, creates a key");
 }
 
 bool auth_may_stay(const struct core *core, const struct caller *caller, bool local)

@@ -139,6 +139,7 @@ int api_new(const struct api_options *options, struct api **ret, struct cella_er
         api->core = options->core;
         api->owner = options->owner;
         api->log = options->log;
+        api->has_socket = options->has_socket;
         snprintf(api->listen, sizeof api->listen, "%s", options->listen);
         list_init(&api->streams);
         list_init(&api->terminals);

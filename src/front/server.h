@@ -9,6 +9,7 @@ struct api_options {
         size_t n_listeners;
         uid_t owner;
         const char *listen;
+        bool has_socket;             /* one of the listeners is a Unix socket */
         bool tls;                    /* the TCP listener speaks TLS, see http_tls_load() */
         int stdio;                   /* a socket with an MCP client; ownership is taken; -1: none */
         const char *session, *agent; /* of that client, see mcp_stdio_start() */

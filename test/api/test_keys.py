@@ -287,3 +287,35 @@ def a_full_queue_has_a_place_for_another_key(d):
     until(lambda: d.get("/v1/health", unix=True)["sandboxes"]["waiting"] == 3, 20, "three that wait")
     d.refused("over_capacity", "POST", "/v1/exec", CODE, key=greedy)
     same(d.exec("sh", "echo x", key=other)["stdout"], "x\n", "another key gets its turn")
+
+
+@test
+def the_first_key_does_not_lock_out_the_owner():
+    with Daemon() as d:
+        url = {**os.environ, "CELLA_URL": f"http://127.0.0.1:{d.port}"}
+        same(support.cella(["ls"], env=url).rc, 0, "over TCP, while there are no keys")
+        key = support.cella(["key", "add", "first"], env=url).out.strip()
+        r = support.cella(["ls"], env=url)
+        same(r.rc, 125, "over TCP without a key", r)
+        ensure("CELLA_KEY" in r.err and "Unix socket" in r.err, "what to do", r)
+        same(support.cella(["ls"], env={**url, "CELLA_KEY": key}).rc, 0, "over TCP with the key")
+        same(support.cella(["settings", "get", "mode", "--socket", d.unix]).rc, 0, "the owner on the socket")
+        r = support.cella(["key", "add", "second", "--socket", d.unix])
+        same((r.rc, r.out[:6]), (0, "cella_"), "a second key by the owner", r)
+        same(d.request("GET", "/").status, 200, "the page, which asks for the key")
+        same(d.request("GET", "/v1/me").status, 401, "what tells the page to ask")
+
+
+@test
+def without_a_socket_the_first_key_can_make_others():
+    with Daemon() as d:
+        d.stop()
+        d.args = ["--socket", "none"]
+        d.start()
+        a = d.refused("invalid_request", "POST", "/v1/keys", {"name": "weak"}, parts=("settings", "no Unix socket"))
+        ensure("--capability settings" in a.json()["error"]["hint"], "the hint", a)
+        same(d.get("/v1/keys"), {"keys": []}, "keys")
+        strong = d.post("/v1/keys", {"name": "strong", "capabilities": ["settings", "sandbox.exec"]}, 201)["key"]
+        d.refused("unauthorized", "GET", "/v1/keys")
+        d.post("/v1/keys", {"name": "weak", "capabilities": ["sandbox.exec"]}, 201, key=strong)
+        same(d.exec("sh", "echo x", key=strong)["stdout"], "x\n", "with the first key")

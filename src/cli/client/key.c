@@ -67,7 +67,9 @@ static int client_key_add(struct client *client, const struct key_options *o, co
         else
                 printf("%s\n", key);
         if (isatty(STDOUT_FILENO))
-                fprintf(stderr, "cella: save this key: it is not shown again\n");
+                fprintf(stderr, "cella: save this key: it is not shown again.  Clients over TCP and the web "
+                                "page need "
+                                "one now; on the Unix socket, the owner does not\n");
         return 0;
 }
 

@@ -41,12 +41,31 @@ static json_t *own_secrets(const struct call *call)
         return call->caller.owner ? NULL : state_key_secrets(call->core->state, call->caller.key);
 }
 
+/* From the first key on, TCP needs one.  Without a Unix socket, nobody could then change the settings or make
+ * another key, if the first one may not. */
+static int check_first_key(const struct call *call, const json_t *about, struct cella_err *err)
+{
+        const json_t *list = json_object_get(about, "capabilities"), *name;
+        size_t i;
+        if (call->api->has_socket || state_key_count(call->core->state) > 0)
+                return 0;
+        json_array_foreach ((json_t *)list, i, name)
+                if (!strcmp(json_string_value(name), "settings"))
+                        return 0;
+        err_say(err, CELLA_INVALID_REQUEST, -EPERM,
+                "the first key must have the capability settings: this daemon has no Unix socket, and nobody "
+                "could make another key");
+        return err_hint(err,
+                        "cella key add NAME --capability settings --capability sandbox.exec ...; or start "
+                        "the daemon with a socket");
+}
+
 void rest_key_add(struct call *call, json_t *body)
 {
         struct cella_err err = {0};
         char id[ID_SIZE], secret[STATE_SECRET_SIZE];
         json_t *about = schema_fill(key_fields(), body), *secrets = own_secrets(call);
-        if (grant_key(&call->caller, secrets, about, &err) < 0 ||
+        if (grant_key(&call->caller, secrets, about, &err) < 0 || check_first_key(call, about, &err) < 0 ||
             state_key_add(call->core->state, about, id, secret, &err) < 0) {
                 api_reply_err(call, &err);
         } else {
