@@ -198,7 +198,7 @@ STAGES = [
     Stage("tsan-unit", "full", 600, 60, [[*NO_ASLR, f"build-tsan/test/unit_{n}", "@only"] for n in ("audit", "image_stream", "pty", "relay", "scan_limits")], QUIET,
           after=("build-tsan",), skips=SLOW, environment=TSAN),
     Stage("vm", "full", 1200, 20, [["test/vm/run.sh", "build"]], QUIET, packages=VM, skips=("the others: they take 90 s", *VM_SKIPS)),
-    Stage("fuzz", "full", 600, 28, [["tools/fuzz-run", "build-fuzz", "1"]], QUIET, 2, ("build-fuzz",), skips=()),
+    Stage("fuzz", "full", 600, 29, [["tools/fuzz-run", "build-fuzz", "1"]], QUIET, 2, ("build-fuzz",), skips=()),
     # Each allocation fails in turn; of a test that makes many, a few.
     Stage("torture", "full", 900, 220, [["tools/torture", "build-asan", "build-torture", "--tries", "6", "--seconds", "1"]], QUIET, 2, ("build-asan",)),
     # ---- nightly: ./dev test --nightly, at most 150 minutes; each is a part that can be run by itself ----
@@ -211,7 +211,7 @@ STAGES = [
     build("valgrind", "nightly", "valgrind"),
     *(valgrind_kernel(part, 6) for part in range(1, 7)),
     Stage("valgrind-unit", "nightly", 1800, 450, units("build-valgrind", *VALGRIND), QUIET, 3, ("build-valgrind",), skips=SLOW, environment=SLOWLY, jobs=2),
-    Stage("fuzz-long", "nightly", 2400, 28, [["tools/fuzz-run", "build-fuzz", "120"]], QUIET, 2, ("build-fuzz",), skips=()),
+    Stage("fuzz-long", "nightly", 2400, 29, [["tools/fuzz-run", "build-fuzz", "120"]], QUIET, 2, ("build-fuzz",), skips=()),
     Stage("vm-daemon", "nightly", 1200, 10, [["test/vm/run.sh", "build", "daemon"]], QUIET, packages=VM, skips=VM_SKIPS),
     Stage("soak-long", "nightly", 1200, 19, [load("test/load/soak.py", "--executions", "50000")], skips=()),
     Stage("load-long", "nightly", 300, 22, [load("test/load/load.py", "--generator", "build/test/load", "--seconds", "30")], skips=()),
