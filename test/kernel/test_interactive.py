@@ -51,8 +51,10 @@ def terminal_takes_on_the_size_of_the_users():
 
 CONTINUES = script(
     "import os, signal, time",
-    "signal.signal(signal.SIGCONT, lambda *_: os.write(1, b'continued\\n'))",
+    "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCONT])",  # a handler would not end a sleep that begins just then
     "os.write(1, b'begun\\n')",
+    "signal.sigwait([signal.SIGCONT])",
+    "os.write(1, b'continued\\n')",
     "while True: time.sleep(100)",
 )
 
