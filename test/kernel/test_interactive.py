@@ -54,6 +54,7 @@ CONTINUES = script(
     "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCONT])",  # a handler would not end a sleep that begins just then
     "os.write(1, b'begun\\n')",
     "signal.sigwait([signal.SIGCONT])",
+    "signal.signal(signal.SIGINT, signal.SIG_DFL)",  # for the same reason
     "os.write(1, b'continued\\n')",
     "while True: time.sleep(100)",
 )
