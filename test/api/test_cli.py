@@ -1165,7 +1165,7 @@ def the_manual_names_the_options_of_cp():
         text = f.read().replace("\\-", "-").replace("\\~", " ")
     section = text[text.index(".TP\n.B cella cp"):]
     section = section[:section.index(".TP\n.B cella shell")]
-    options = re.findall(r"^  (--[a-z-]+)", cella(["cp", "--help"]).out, re.M)
+    options = re.findall(r"^ +(?:-[a-z], )?(--[a-z-]+)", cella(["cp", "--help"]).out, re.M)
     same(sorted(o for o in options if o != "--socket"), ["--keep-links", "--max-bytes", "--max-entries"], "options")
     for word in (*options[:-1], "1G", "100000"):
         ensure(word in section, f"{word} is not in the manual")

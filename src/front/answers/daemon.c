@@ -67,6 +67,7 @@ static const struct field *pool_table(void)
                 {"lease", FIELD_BOOLEAN, R, .help = "for POST /v1/pools/acquire"},
                 {"preload", FIELD_ARRAY, R, .item = &word, .words = preload_words},
                 {"size", FIELD_INTEGER, R},
+                {"idle_timeout_ms", FIELD_INTEGER, R, .help = "0: it is not emptied when it is not used"},
                 {"waits", FIELD_STRING, R, .help = "what a sandbox of it waits with"},
                 {"problem", FIELD_STRING, N},
                 {"in_use", FIELD_INTEGER, R},

@@ -216,6 +216,7 @@ static const struct field execution_table[] = {
         {"env_names", FIELD_OBJECT, N, .fields = word_list},
         {"scan", FIELD_OBJECT, N, .fields = row_scan},
         {"unrecorded", FIELD_INTEGER, N, .help = "refused requests before this one that the log omits"},
+        {"traceparent", FIELD_STRING, N, .help = "trace context of the request"},
         {0}};
 /* In a list: also executions that still run, which have fewer fields. */
 static const struct field listed_table[] = {
