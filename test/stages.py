@@ -148,7 +148,7 @@ STAGES = [
     Stage("attacks-several-users", "fast", 900, 110, [[ATTACK[0], "--users", *ATTACK[1:]]], ALONE, skips=ATTACKS),
     Stage("corpus", "fast", 900, 90, suite("test/run.py", "--suite", "corpus", "-j", "2")),
     Stage("layers", "fast", 900, 1, [["tools/check-layers"]], QUIET),
-    Stage("unit", "fast", 900, 520, units("build"), QUIET, skips=HOST),
+    Stage("unit", "fast", 900, 517, units("build"), QUIET, skips=HOST),
     Stage("harness", "fast", 900, 39, [[PYTHON, "test/harness/test_harness.py", "@only"]], QUIET, skips=()),
     Stage("drivers", "fast", 900, 34, [[PYTHON, "test/warm/test_drivers.py", "@only"]], QUIET, skips=("no pandas", "no matplotlib")),
     Stage("api", "fast", 2400, 854, suite("test/api/run.py", "--user", "root", "-j", "2")),

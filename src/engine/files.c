@@ -1,6 +1,7 @@
 #include "engine/files.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -125,7 +126,7 @@ int files_get(struct sandbox *sandbox, uint32_t operation, const char *path, str
                 return files_cannot(err, -ENAMETOOLONG, path);
         if ((r = sys_pipe2(pipes, 0)) < 0)
                 return files_cannot(err, r, path);
-        memcpy(paths, path, len);
+        snprintf(paths, sizeof paths, "%s", path); /* the second path is empty */
         r = message_send(sandbox->control, INIT_OPERATE, 1, &pipes[1], 1, &what, sizeof what, paths, len + 2);
         sys_close(pipes[1]);
         if (r == 0)

@@ -190,9 +190,8 @@ static json_t *request_body(const struct api_route *route)
         const char *type = "application/json";
         if (route->fields)
                 content = json_pack("{s:o}", "schema", schema_named(route->fields()));
-        else if (route->method == HTTP_PATCH) /* of the settings */
-                content = json_pack("{s:{s:s}}", "schema", "type", "object");
-        else if ((route->flags & API_RAW) && !strcmp(route->tag, "tools"))
+        else if (route->method == HTTP_PATCH || /* of the settings */
+                 ((route->flags & API_RAW) && !strcmp(route->tag, "tools")))
                 content = json_pack("{s:{s:s}}", "schema", "type", "object");
         else if (route->query || (route->flags & API_STREAM))
                 content = (route->flags & (API_STREAM | API_RAW)) ? json_pack("{s:{}}", "schema") : NULL;

@@ -103,7 +103,7 @@ pid_t sys_spawn(uint64_t flags, int cgroup_fd, int *ret_pidfd, struct sys_stack 
                 args.cgroup = (uint64_t)cgroup_fd;
         }
         long pid = sys_clone3_call(&args, sizeof args, child, arg);
-        if (pid != -ENOSYS || cgroup_fd >= 0 || flags & CLONE_FILES)
+        if (pid != -ENOSYS || cgroup_fd >= 0)
                 return (pid_t)pid;
         pid = sys_fork(flags, ret_pidfd);
         if (pid == 0)

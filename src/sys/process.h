@@ -19,8 +19,8 @@ struct sys_stack {
  * valid, and the child must not touch anything that the caller uses, including errno and malloc.
  * *ret_pidfd is the child's pidfd.  cgroup_fd: the child's cgroup; -1: the caller's.  Returns the pid.
  *
- * Returns -ENOSYS for a cgroup, or with CLONE_FILES, if only clone() is available (an older container's
- * filter, valgrind), which cannot put the child into a cgroup; the caller's memory is then not shared. */
+ * Returns -ENOSYS for a cgroup if only clone() is available (an older container's filter, valgrind), which
+ * cannot put the child into a cgroup. */
 pid_t sys_spawn(uint64_t flags, int cgroup_fd, int *ret_pidfd, struct sys_stack *stack, void (*child)(void *),
                 void *arg);
 

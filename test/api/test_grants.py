@@ -156,7 +156,7 @@ def every_tool_and_method_keeps_the_data_of_other_keys(d):
         if rule in ALL:
             same((a.status, a.json()["error"]["message"]), (403, f"access denied: {rule}"), name, a)
         else:
-            same((a.status, a.json()), (200, {"sandboxes": []}), name, a)
+            same((a.status, a.json()), (200, {"sandboxes": [], "truncated": False}), name, a)
         if "sandbox" in schema["properties"]:
             same(d.request("POST", f"/v1/tools/{name}", given, key=plain).status, 404, name)
     source = (pathlib.Path(__file__).resolve().parent.parent.parent / "src/front/mcp/mcp.c").read_text()

@@ -333,7 +333,7 @@ static void set_ttl(struct core_sandbox *sb, const json_t *ttl)
         sb->expires_ms = sb->ttl_ms ? core_now_ms() + (int64_t)sb->ttl_ms : 0;
 }
 
-/* Checks the name and the labels.  ret_labels: all of them after the change. */
+/* Checks the name and the labels.  *ret_labels: all of them after the change; untouched on failure. */
 static int check_change(const struct core_sandbox *sb, const json_t *body, json_t **ret_labels,
                         struct cella_err *err)
 {
@@ -342,10 +342,12 @@ static int check_change(const struct core_sandbox *sb, const json_t *body, json_
         int r = name ? sandbox_check_name(sb->core, sb->key, name, sb, err) : 0;
         if (r < 0)
                 return r;
-        *ret_labels = labels ? schema_merge(sb->metadata, labels) : json_incref(sb->metadata);
-        if (json_object_size(*ret_labels) <= SANDBOX_LABELS_MAX)
+        json_t *all = labels ? schema_merge(sb->metadata, labels) : json_incref(sb->metadata);
+        if (json_object_size(all) <= SANDBOX_LABELS_MAX) {
+                *ret_labels = all;
                 return 0;
-        json_decref(*ret_labels);
+        }
+        json_decref(all);
         return err_say(err, CELLA_INVALID_REQUEST, -E2BIG, "metadata may have at most %d entries",
                        SANDBOX_LABELS_MAX);
 }

@@ -159,7 +159,6 @@ static int make(struct keeper *k, const struct keeper_make_mounts *with_mounts, 
                 .cgroup = &cgroup,
                 .user = &user,
                 .image = image.fd >= 0 ? &image : NULL,
-                .slots = &k->slots,
         };
         r = sandbox_assemble(&options, &parts, 0, ret, err);
         sys_close(image.fd); /* the sandbox has its own copy */

@@ -15,7 +15,6 @@
 #include "keeper/spawn/docker_process.h"
 #include "keeper/spawn/egress_process.h"
 #include "keeper/spawn/sandbox.h"
-#include "keeper/spawn/slots.h"
 #include "wire/keeper.h"
 
 #define KEEPER_TICK_US 2000
@@ -125,7 +124,6 @@ struct keeper {
                                descriptors in flight than this limit. The code therefore gets half of it. */
         uint64_t ignored;   /* sys_ignored_signals(), which is constant */
         struct spare spare;
-        struct slots slots; /* of children that do not run yet */
         struct keeper_egress egress;
         struct keeper_imager imager;
         struct keeper_docker docker;

@@ -44,8 +44,7 @@
 #define STOP_PATIENCE_US 30000000
 #define DEATH_PATIENCE_US 10000000
 #define SLOW_TICK_US 1000000
-#define IDLE_MS 3     /* time without a request before namespaces are made ahead */
-#define SLOTS_US 1000 /* between looks at children that do not run yet */
+#define IDLE_MS 3 /* time without a request before namespaces are made ahead */
 #define PACKETS_AT_ONCE 16
 #define EVENTS_AT_ONCE 64
 
@@ -228,8 +227,6 @@ static int patience(struct keeper *k, bool working)
                 due = egress_due;
         if (worker_due < due)
                 due = worker_due;
-        if (slots_tidy(&k->slots) && (wait < 0 || wait > SLOTS_US))
-                wait = SLOTS_US;
         const int64_t now = wait < 0 && due == INT64_MAX ? 0 : clock_us();
         if (due != INT64_MAX) {
                 int64_t left = due > now ? due - now : 0;
@@ -387,7 +384,6 @@ int keeper_run(const struct keeper_setup *setup)
         struct rlimit files = {0};
         getrlimit(RLIMIT_NOFILE, &files);
         k->files_max = files.rlim_cur;
-        slots_init(&k->slots, setup->socket); /* first, because they need low numbers */
         spare_init(&k->spare, k->privileged, k->files_max);
         keeper_egress_init(&k->egress);
         keeper_imager_init(&k->imager);

@@ -45,6 +45,7 @@ static void making_done_auto(struct making *m)
                 sys_close(m->mounts[i].tree_fd);
         }
         sys_close(m->own_program);
+        sys_close(m->child_control);
 }
 
 bool sandbox_is_privileged(void)
@@ -328,7 +329,7 @@ int sandbox_assemble(const struct cella_options *options, const struct sandbox_p
                      uint32_t walls_down, struct sandbox **ret, struct cella_err *err)
 {
         AUTO(making_done)
-        struct making m = {.parts = parts, .program = -1, .own_program = -1};
+        struct making m = {.parts = parts, .child_control = -1, .program = -1, .own_program = -1};
         int r = options_check(options, err);
         if (r < 0)
                 return r;

@@ -11,8 +11,9 @@ struct making {
         struct jail_spec spec;
         struct jail_mount mounts[INIT_MOUNTS_MAX]; /* the image first, if there is one */
         char *sources[INIT_MOUNTS_MAX];
-        int program;     /* the init program */
-        int own_program; /* the same if it must be closed, or -1 */
+        int child_control; /* the child's end of the socket; closed once the child exists */
+        int program;       /* the init program */
+        int own_program;   /* the same if it must be closed, or -1 */
         bool cloned_into_cgroup;
         struct subordinate ids; /* without privilege and with several users */
         bool testing_users;     /* several users also without an image */

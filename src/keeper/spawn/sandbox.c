@@ -161,7 +161,7 @@ struct sandbox *sandbox_free(struct sandbox *sb)
         cgroup_free(sb->cgroup);
         sys_close(sb->id_range);
         if (sb->pid <= 0) /* otherwise the kernel could not end it, and it may still use this memory */
-                spawn_free(sb->spawn);
+                free(sb->spawn);
         free(sb);
         return NULL;
 }

@@ -11,7 +11,6 @@
 #include "jail/netns.h"
 #include "jail/spec.h"
 
-struct slots;
 struct spawn;
 
 /* The operations of a sandbox that another process made (engine/docker.h). */
@@ -82,7 +81,6 @@ struct sandbox_parts {
         int *user; /* the user namespace of a dead sandbox with the same group and the same inner uid; taken
                       if keep_user is set. NULL or -1: none */
         const struct sandbox_image *image; /* NULL: a view of this machine */
-        struct slots *slots;               /* borrowed; NULL: the child gets a copy of all descriptors */
 };
 #define SANDBOX_PARTS_NONE ((struct sandbox_parts){.program = -1, .workspace_fd = -1, .view_fd = -1})
 

@@ -12,7 +12,6 @@
 
 #include "base/err.h"
 #include "jail/identity.h"
-#include "keeper/spawn/slots.h"
 #include "sys/file.h"
 #include "sys/process.h"
 #include "sys/raw.h"
@@ -27,40 +26,15 @@ struct spawn {
         struct sys_stack stack;
         struct jail_spec spec;
         int control, program;
-        bool shares; /* the caller's table of descriptors, until it has set `copied` */
-        bool copied;
-        struct slots *slots; /* contain the caller's copy of `control`; NULL: that is in `copy` */
-        int copy;            /* -1: closed */
-        bool waits;          /* for its maps */
-        int owner_end;       /* of the control socket */
+        bool waits;    /* for its maps */
+        int owner_end; /* of the control socket */
         int idmaps[INIT_MOUNTS_MAX];
         int trees[INIT_MOUNTS_MAX];
 };
 
 struct spawn *spawn_new(void)
 {
-        struct spawn *n = malloc(sizeof *n);
-        if (n) {
-                n->slots = NULL;
-                n->copy = -1;
-        }
-        return n;
-}
-
-/* Closes the caller's copy of the child's end of the control socket. */
-static void let_go_control(struct spawn *n)
-{
-        if (n->slots)
-                slots_remove(n->slots, &n->copied);
-        sys_close(TAKE_FD(n->copy));
-}
-
-struct spawn *spawn_free(struct spawn *n)
-{
-        if (n)
-                let_go_control(n);
-        free(n);
-        return NULL;
+        return malloc(sizeof(struct spawn));
 }
 
 int spawn_make_control(struct sandbox *sb, struct making *m, struct cella_err *err)
@@ -70,17 +44,11 @@ int spawn_make_control(struct sandbox *sb, struct making *m, struct cella_err *e
         int r = message_pair(pair);
         if (r < 0)
                 return err_set(err, CELLA_INTERNAL, r, "cannot create a socket");
-        struct spawn *n = sb->spawn;
         sb->control = pair[0];
-        n->copied = false;
-        n->control = m->parts->slots ? slots_put(m->parts->slots, pair[1], &n->copied) : -1;
-        if (n->control >= 0)
-                n->slots = m->parts->slots;
-        else
-                n->control = n->copy = sys_dup_above(pair[1], INIT_FREE_FD);
+        m->child_control = sys_dup_above(pair[1], INIT_FREE_FD);
         sys_close(pair[1]);
-        if (n->control < 0)
-                return err_set(err, CELLA_INTERNAL, n->control, "cannot create a socket");
+        if (m->child_control < 0)
+                return err_set(err, CELLA_INTERNAL, m->child_control, "cannot create a socket");
         /* An incomplete message must not block the caller. */
         sys_call5(SYS_setsockopt, sb->control, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
         sys_call5(SYS_setsockopt, sb->control, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
@@ -111,18 +79,6 @@ static bool wait_for_maps(const struct spawn *n)
         return sys_read(n->control, &mapped, 1) == 1 && mapped;
 }
 
-/* Ends the sharing of descriptors: copies those that the child needs, which have low numbers. */
-static int copy_descriptors(struct spawn *n)
-{
-        const unsigned above = (unsigned)(n->program > n->control ? n->program : n->control) + 1;
-        int r = sys_close_range(above, ~0u, 1u << 1 /* CLOSE_RANGE_UNSHARE */);
-        if (r < 0)
-                r = sys_unshare(CLONE_FILES);
-        if (r == 0)
-                __atomic_store_n(&n->copied, true, __ATOMIC_RELEASE);
-        return r;
-}
-
 /* Runs in the child.  It has a copy of the keeper's descriptors; all of them are close-on-exec, so init gets
  * only those that are passed on here.  init closes all others once more (jail/enter.c). */
 static void become_init(void *arg)
@@ -131,11 +87,7 @@ static void become_init(void *arg)
         char *const argv[] = {"init", NULL}, *const env[] = {NULL};
         struct cella_err err = {0};
         char path[32];
-        int r = n->shares ? copy_descriptors(n) : 0;
-        if (r < 0) {
-                err_set(&err, CELLA_ISOLATION_UNAVAILABLE, r, "cannot copy descriptors");
-                goto failed;
-        }
+        int r;
         /* Before the exec: if the program's owner is not mapped, the exec makes init undumpable, and init
          * cannot write its own maps. */
         if (!n->spec.privileged && !(n->waits && wait_for_maps(n)) && identity_map_self(&n->spec, &err) < 0)
@@ -182,8 +134,7 @@ int spawn_child(struct sandbox *sb, struct making *m, struct cella_err *err)
         int cgroup_fd = sb->cgroup ? cgroup_clone_fd(sb->cgroup) : -1;
         struct spawn *n = sb->spawn;
         n->spec = m->spec;
-        /* Mounts may have any number. */
-        n->shares = n->slots && m->spec.privileged && m->spec.n_mounts == 0;
+        n->control = m->child_control;
         n->program = m->program;
         n->waits = !m->spec.privileged && m->spec.n_ids > 1;
         n->owner_end = sb->control;
@@ -193,18 +144,15 @@ int spawn_child(struct sandbox *sb, struct making *m, struct cella_err *err)
         }
         /* No signal handler of the caller may run in the child. */
         sys_block_signals(&m->signals);
-        const uint64_t flags = clone_flags(&m->spec), shared = n->shares ? CLONE_FILES : 0;
-        pid_t pid = sys_spawn(flags | shared, cgroup_fd, &sb->pidfd, &n->stack, become_init, n);
-        if (pid == -ENOSYS) {
-                n->shares = false;
+        uint64_t flags = clone_flags(&m->spec);
+        pid_t pid = sys_spawn(flags, cgroup_fd, &sb->pidfd, &n->stack, become_init, n);
+        if (pid == -ENOSYS)
                 pid = sys_spawn(flags, cgroup_fd = -1, &sb->pidfd, &n->stack, become_init, n);
-        }
         sys_restore_signals(&m->signals);
         if (pid > 0) {
                 sb->pid = pid;
                 m->cloned_into_cgroup = cgroup_fd >= 0;
-                if (!n->shares)
-                        let_go_control(n);
+                sys_close(TAKE_FD(m->child_control));
                 return n->waits ? map_child(sb, m, err) : 0;
         }
         err_set(err, CELLA_ISOLATION_UNAVAILABLE, pid, "user: cannot make namespaces");

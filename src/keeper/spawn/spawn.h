@@ -4,12 +4,11 @@
 
 struct spawn;
 
-/* Allocates the memory that the child uses until it executes init, including its stack.  Returns NULL if
- * there is no memory.  Free it with spawn_free() after the child is dead; NULL is allowed. */
+/* Allocates the memory that the child uses until it executes init, including its stack.  The caller frees it
+ * with free() after the child is dead.  Returns NULL if there is no memory. */
 struct spawn *spawn_new(void);
-struct spawn *spawn_free(struct spawn *n);
 
-/* Makes the socket to init: sb->control, and the child's end in sb->spawn. */
+/* Makes the socket to init: sb->control, and the child's end, m->child_control. */
 int spawn_make_control(struct sandbox *sb, struct making *m, struct cella_err *err);
 
 /* Clones the child, which executes init.  Uses sb->spawn; sets sb->pid and sb->pidfd. */
