@@ -109,9 +109,10 @@ int archive_next(int from, char ret_name[ARCHIVE_NAME_SIZE], uint64_t *ret_size,
                 return err_set(err, CELLA_INVALID_REQUEST, r, "cannot read the backup");
         if (!memcmp(&h, &end, sizeof h))
                 return 0;
-        if (memcmp(h.magic, "ustar\00000", 8) != 0 || !read_octal(h.checksum, sizeof h.checksum, &sum) ||
-            sum != header_sum(&h) || !read_octal(h.size, sizeof h.size, &size) || h.type != '0' ||
-            h.prefix[0] || strnlen(h.name, sizeof h.name) == sizeof h.name)
+        if (memcmp(h.magic, "ustar", sizeof h.magic) != 0 || memcmp(h.version, "00", sizeof h.version) != 0 ||
+            !read_octal(h.checksum, sizeof h.checksum, &sum) || sum != header_sum(&h) ||
+            !read_octal(h.size, sizeof h.size, &size) || h.type != '0' || h.prefix[0] ||
+            strnlen(h.name, sizeof h.name) == sizeof h.name)
                 return err_say(err, CELLA_INVALID_REQUEST, -EBADMSG,
                                "this is not a backup of cella, or it is damaged");
         memcpy(ret_name, h.name, sizeof h.name);
