@@ -51,7 +51,8 @@ static int need_words(const char *command, struct cella_err *err)
         return err_hint(err, "cella %s --help", command);
 }
 
-/* A word that is no runtime: perhaps a file, whose runtime is then guessed. */
+/* If the word is not the name of a runtime, it may be a file: its runtime is guessed from the name or the
+ * first line. */
 static int words_guess(struct words *words, const char *word, bool alone, struct cella_err *err)
 {
         struct runtime runtime;

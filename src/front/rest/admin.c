@@ -41,8 +41,8 @@ static json_t *own_secrets(const struct call *call)
         return call->caller.owner ? NULL : state_key_secrets(call->core->state, call->caller.key);
 }
 
-/* From the first key on, TCP needs one.  Without a Unix socket, nobody could then change the settings or make
- * another key, if the first one may not. */
+/* When the first key exists, requests over TCP need a key.  A daemon without a Unix socket therefore refuses
+ * a first key that cannot change settings and keys: no caller could change them afterwards. */
 static int check_first_key(const struct call *call, const json_t *about, struct cella_err *err)
 {
         const json_t *list = json_object_get(about, "capabilities"), *name;
