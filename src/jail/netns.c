@@ -82,10 +82,10 @@ static const struct {
 /* Opens the files, which stay open: opening one costs more than reading it. */
 static int open_files(struct netns_kept *kept)
 {
-        static int home = -1; /* stays open; the process always returns to this namespace */
         if (kept->files[0] >= 0)
                 return 0;
-        if (home < 0 && (home = sys_openat(AT_FDCWD, OWN_NAMESPACE, O_RDONLY, 0)) < 0)
+        AUTO(sys_close) int home = sys_openat(AT_FDCWD, OWN_NAMESPACE, O_RDONLY, 0);
+        if (home < 0)
                 return home;
         int r = sys_setns(kept->fd, CLONE_NEWNET);
         if (r < 0)

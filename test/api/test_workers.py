@@ -101,6 +101,34 @@ def a_worker_that_dies_is_replaced_and_its_sandboxes_end():
         same([row["status"] for row in d.rows() if "sleep" in row["preview"]], ["lost"], "the log")
 
 
+def made_ahead(pid):
+    """Waits until a process has made network namespaces ahead."""
+
+    def namespaces():
+        found = set()
+        for name in os.listdir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(OSError):
+                found.add(os.readlink(f"/proc/{pid}/fd/{name}"))
+        return [name for name in found if name.startswith("net:[")]
+
+    until(lambda: len(namespaces()) >= 4, 60, f"network namespaces of {pid}")
+
+
+@test(users=("root",))
+def every_process_stays_in_the_network_of_the_host():
+    with Daemon(settings=NO_POOLS, args=["--workers", "2"]) as d:
+        (worker,) = workers(d, 1)
+        for pid in d.process.pid, worker:
+            made_ahead(pid)
+        os.kill(worker, signal.SIGKILL)
+        d.logged("worker 1 was killed by signal 9; it is replaced", "error")
+        # The new worker is a fork of a keeper that has looked into its namespaces.
+        (other,) = workers(d, 1)
+        made_ahead(other)
+        for pid in d.process.pid, other:
+            same(os.readlink(f"/proc/{pid}/ns/net"), os.readlink("/proc/self/ns/net"), f"the network of {pid}")
+
+
 @test
 def nothing_is_left_when_keeper_or_server_are_killed():
     with Daemon(settings=NO_POOLS, args=["--workers", "3"]) as d:
