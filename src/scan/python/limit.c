@@ -206,23 +206,29 @@ static bool holds_modules(const char *name, size_t len)
         return is_in(names, ARRAY_LEN(names), name, len);
 }
 
-static void limit_attribute(struct program *p, const struct mention *m)
+/* x.y.NAME of an unknown object.  Returns whether that decides it. */
+static bool limit_member(struct program *p, TSNode node, const char *name, size_t len)
 {
         static const char *const modules[] = {"builtins", "ctypes",     "importlib",
                                               "posix",    "subprocess", "sys"};
+        const size_t skip = len > 1 && name[0] == '_';
+        if (is_refused_attribute(name, len) || name_folds(name, len))
+                python_limit_refuse(p, node);
+        else if ((skip && python_is_root(name + 1, len - 1)) || is_in(modules, ARRAY_LEN(modules), name, len))
+                python_check_import(p, node, name + skip, len - skip);
+        else
+                return false;
+        return true;
+}
+
+static void limit_attribute(struct program *p, const struct mention *m)
+{
         struct values values;
         size_t len;
         const char *name = source_text(p->source, source_child(p->source, m->node, FIELD_ATTRIBUTE), &len);
-        if (is_refused_attribute(name, len) || name_folds(name, len)) {
-                python_limit_refuse(p, m->node);
+        if (limit_member(p, m->node, name, len))
                 return;
-        }
-        /* x.y.sys of an unknown object. */
         const size_t skip = len > 1 && name[0] == '_';
-        if ((skip && python_is_root(name + 1, len - 1)) || is_in(modules, ARRAY_LEN(modules), name, len)) {
-                python_check_import(p, m->node, name + skip, len - skip);
-                return;
-        }
         program_evaluate(p, m->node, m->scope, &values);
         for (unsigned i = 0; i < values.n; i++) {
                 const struct value *v = &values.v[i];
@@ -335,8 +341,7 @@ void python_limit(struct program *p, const struct mention *m)
                 if (m->parent == PY_KEYWORD_PATTERN) { /* case object(__globals__=x) reads an attribute */
                         size_t len;
                         const char *name = source_text(p->source, m->node, &len);
-                        if (is_refused_attribute(name, len) || name_folds(name, len))
-                                python_limit_refuse(p, m->node);
+                        limit_member(p, m->node, name, len);
                 } else {
                         limit_name(p, m);
                 }
