@@ -101,21 +101,22 @@ def a_worker_that_dies_is_replaced_and_its_sandboxes_end():
         same([row["status"] for row in d.rows() if "sleep" in row["preview"]], ["lost"], "the log")
 
 
+def opened(pid):
+    """What a process has open, of those things that others could use, too: sockets, namespaces, control groups."""
+    found = set()
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(OSError):
+            found.add(os.readlink(f"/proc/{pid}/fd/{name}") if int(name) > 2 else "a standard stream")
+    return {name for name in found if name.startswith(("socket:[", "net:[", "user:[", "mnt:[")) or "/cella-" in name}
+
+
 def made_ahead(pid):
-    """Waits until a process has made network namespaces ahead."""
-
-    def namespaces():
-        found = set()
-        for name in os.listdir(f"/proc/{pid}/fd"):
-            with contextlib.suppress(OSError):
-                found.add(os.readlink(f"/proc/{pid}/fd/{name}"))
-        return [name for name in found if name.startswith("net:[")]
-
-    until(lambda: len(namespaces()) >= 4, 60, f"network namespaces of {pid}")
+    """Waits until a process has made network namespaces and groups ahead."""
+    until(lambda: all(sum(part in name for name in opened(pid)) >= 4 for part in ("net:[", "/cella-")), 60, f"what {pid} makes ahead")
 
 
 @test(users=("root",))
-def every_process_stays_in_the_network_of_the_host():
+def a_new_worker_has_nothing_of_the_keeper():
     with Daemon(settings=NO_POOLS, args=["--workers", "2"]) as d:
         (worker,) = workers(d, 1)
         for pid in d.process.pid, worker:
@@ -125,6 +126,7 @@ def every_process_stays_in_the_network_of_the_host():
         # The new worker is a fork of a keeper that has looked into its namespaces.
         (other,) = workers(d, 1)
         made_ahead(other)
+        same(opened(d.process.pid) & opened(other), set(), "sockets, namespaces and groups of both")
         for pid in d.process.pid, other:
             same(os.readlink(f"/proc/{pid}/ns/net"), os.readlink("/proc/self/ns/net"), f"the network of {pid}")
 

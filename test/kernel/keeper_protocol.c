@@ -1014,6 +1014,21 @@ TEST(a_worker_makes_sandboxes_and_serves_no_other_requests)
         close(worker.keeper);
 }
 
+TEST(a_worker_opens_no_persistent_workspace)
+{
+        static const char *const two[] = {"--workers", "2", NULL};
+        struct keeper_make make;
+        fake_up(&d, two);
+        struct fake_daemon worker = next_worker();
+        fake_fill(&make);
+        make.number = 1;
+        make.workspace = KEEPER_PERSISTENT;
+        strcpy(make.name, "kept");
+        CHECK(fake_send(&worker, &make, sizeof make));
+        CHECK_INT(fake_wait(&d, 5000), 1);
+        close(worker.keeper);
+}
+
 TEST(a_worker_that_dies_is_replaced)
 {
         static const char *const two[] = {"--workers", "2", NULL};

@@ -71,6 +71,14 @@ void handle_ping(struct keeper *k, struct sandbox_entry *entry, const union disp
         keeper_reply(k, &done, sizeof done, -1);
 }
 
+/* A worker makes and ends sandboxes.  Volumes are made and removed by the keeper alone: two processes would
+ * use the same temporary names. */
+static bool is_for_keeper(const struct dispatch_rule *rule, const union dispatch_packet *packet)
+{
+        return rule->states == 0 &&
+               (rule->type != KEEPER_MAKE || packet->make.workspace == KEEPER_PERSISTENT);
+}
+
 static void take_packet(struct keeper *k, const union dispatch_packet *packet, size_t len)
 {
         const struct dispatch_rule *rule = NULL;
@@ -80,7 +88,7 @@ static void take_packet(struct keeper *k, const union dispatch_packet *packet, s
                 entry = sandbox_table_find(&k->table, packet->about.sandbox);
                 if (!entry || !(entry->state & rule->states))
                         wrong = "a sandbox that is not there";
-        } else if (!wrong && k->setup->is_worker && rule->type != KEEPER_MAKE) {
+        } else if (!wrong && k->setup->is_worker && is_for_keeper(rule, packet)) {
                 wrong = "a request that only the keeper serves";
         }
         if (wrong) {

@@ -24,33 +24,25 @@ void keeper_workers_init(struct keeper *k)
         }
 }
 
-/* Closes all descriptors of the keeper but these.  The locks on its control groups belong to open files, so a
- * copy in another process would keep them after its death. */
-static int close_others(const int *kept, unsigned n)
+/* Closes all descriptors of the keeper but the standard ones and this.  The locks on its control groups
+ * belong to open files, so a copy in another process would keep them after its death. */
+static int close_others(int kept)
 {
-        for (unsigned first = 3;;) {
-                unsigned next = ~0u;
-                for (unsigned i = 0; i < n; i++)
-                        if (kept[i] >= 0 && (unsigned)kept[i] >= first && (unsigned)kept[i] < next)
-                                next = (unsigned)kept[i];
-                int r = next == first ? 0 : sys_close_range(first, next == ~0u ? ~0u : next - 1, 0);
-                if (r < 0 || next == ~0u)
-                        return r;
-                first = next + 1;
-        }
+        int r = kept > 3 ? sys_close_range(3, (unsigned)kept - 1, 0) : 0;
+        return r < 0 ? r : sys_close_range((unsigned)kept + 1, ~0u, 0);
 }
 
 _Noreturn static void become_worker(const struct keeper *k, pid_t keeper, int socket)
 {
         struct keeper_setup setup = *k->setup;
-        const int kept[] = {socket, setup.volumes, setup.policy.workspaces};
         setup.socket = socket;
+        setup.volumes = setup.policy.workspaces = -1; /* see is_for_keeper() */
         setup.workers = 0;
         setup.is_worker = true;
         setup.server = 0;
         setup.server_pidfd = -1;
         setpgid(0, 0); /* Ctrl-C goes to the keeper only, which then stops the server */
-        int r = close_others(kept, ARRAY_LEN(kept));
+        int r = close_others(socket);
         cgroup_forked();
         if (r == 0)
                 r = sys_prctl(PR_SET_PDEATHSIG, SIGKILL, 0);
