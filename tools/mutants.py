@@ -1,7 +1,7 @@
 """The mutants of tools/mutate: each breaks one decision that security depends on.
 
 `before` is in the file exactly once.  `test` is a C test program of the build with an optional name after a
-colon, or a suite (attack, kernel, api, image) with the name of one of its tests."""
+colon, or a suite (attack, keeper, kernel, api, image) with the name of one of its tests."""
 import collections
 
 Mutant = collections.namedtuple("Mutant", "name file before after test")
@@ -42,6 +42,28 @@ MUTANTS = [
            "kernel:set_id_bits_are_possible_only_without_a_writable_directory_of_the_host"),
     Mutant("other users of the host are mapped, too", "src/keeper/spawn/making.c", ": idmap_open(st.st_uid, st.st_gid, m->spec.host_uid, 1, err)", ": idmap_open(st.st_uid, st.st_gid, m->spec.host_uid, m->spec.n_ids, err)",
            "kernel:in_a_directory_of_the_host_everything_belongs_to_its_owner"),
+    Mutant("two sandboxes have the same ids", "src/keeper/spawn/id_range.c", "fcntl(fd, F_OFD_SETLK, &lock) == 0", "fcntl(fd, F_OFD_GETLK, &lock) == 0",
+           "kernel:a_range_of_ids_belongs_to_one_sandbox_at_a_time"),
+    Mutant("set-id files appear everywhere", "src/jail/seccomp.c", "if (set_id)", "if (true)", "attack:setuid_chmod"),
+    # ---- what is reused, and workers ----
+    Mutant("the next user of a group has the limits of the last", "src/jail/cgroup.c", "return begin_counting(cg) && change_limits(cg, limits) == 0;",
+           "return begin_counting(cg);", "api:limits_that_the_last_user_reached_are_not_reported_again"),
+    Mutant("the next user of a group sees the peak of memory", "src/jail/cgroup.c", '(peak >= 0 && sys_write(peak, "0", 1) != 1)', "false",
+           "api:nothing_of_the_last_user_of_a_group_is_seen"),
+    Mutant("the next user of a group sees the CPU time", "src/jail/counters.c", "return now > counters->cpu_us_before ? now - counters->cpu_us_before : 0;",
+           "return now;", "api:nothing_of_the_last_user_of_a_group_is_seen"),
+    Mutant("the next user of a group sees the number of processes", "src/jail/cgroup.c", "left == 0 && peak <= 2 &&", "left == 0 &&",
+           "api:the_number_of_processes_of_the_last_user_is_not_seen"),
+    Mutant("code sees the name of its group", "src/jail/enter.c", "int r = sys_unshare(CLONE_NEWCGROUP);", "int r = 0;",
+           "api:nothing_of_the_last_user_of_a_group_is_seen"),
+    Mutant("network namespaces are reused after traffic", "src/jail/netns.c", "memcmp(now.text, fresh->text, now.len) == 0", "true",
+           "api:a_reused_network_namespace_shows_no_earlier_traffic"),
+    Mutant("the keeper stays in a network that it looks into", "src/jail/netns.c", "int back = sys_setns(home, CLONE_NEWNET);", "int back = 0;",
+           "api:a_new_worker_has_nothing_of_the_keeper"),
+    Mutant("a worker has what the keeper has open", "src/keeper/process/workers.c", "int r = close_others(socket);", "int r = 0;",
+           "api:a_new_worker_has_nothing_of_the_keeper"),
+    Mutant("a worker opens the volumes of the keeper", "src/keeper/process/process.c", "packet->make.workspace == KEEPER_PERSISTENT", "false",
+           "keeper:a_worker_opens_no_persistent_workspace"),
     Mutant("a mount may be wider than the settings allow", "src/core/mount.c", 'if (!strcmp(*mode, "ro") || !strcmp(mount_text(setting, "mode"), "rw"))',
            "if (true)", "api:mounts_that_are_not_offered_are_refused"),
     Mutant("the server may mount any directory", "src/jail/workspace.c", "if (r == 0 && !workspace_is_allowed(&beside, path))\n                return refused(\"mount\", source, p, err);",

@@ -74,6 +74,16 @@ def nothing_of_the_last_user_of_a_group_is_seen(d):
 
 
 @test(users=("root",), timeout=300, settings={"sandboxes": {"spare": 0}, "pools": []})
+def the_number_of_processes_of_the_last_user_is_not_seen(d):
+    many = "import subprocess\nall = [subprocess.Popen(['sleep', '60']) for _ in range(5)]\nfor p in all: p.kill(); p.wait()"
+    for _ in range(20):
+        used = d.exec("python3", many)
+        same((used["status"], used["usage"]["processes_peak"]), ("exited", 6), "one with several processes", used["stderr"])
+    for r in in_a_reused_group(d, "print(6 * 7)") + [d.exec("python3", "print(6 * 7)") for _ in range(20)]:
+        same((r["stdout"], r["usage"]["processes_peak"]), ("42\n", 1), "one with one process")
+
+
+@test(users=("root",), timeout=300, settings={"sandboxes": {"spare": 0}, "pools": []})
 def limits_that_the_last_user_reached_are_not_reported_again(d):
     limits = {"memory_bytes": 64 * MIB, "processes": 4}
     same(d.exec("python3", "x = b'x' * (1 << 28)", limits=limits)["status"], "memory_limit", "status")

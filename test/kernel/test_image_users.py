@@ -195,6 +195,31 @@ os.execvp(sys.argv[2], sys.argv[2:])"""
         same((found["isolation"].get("users", 1), found["stdout"].split()[-1]), (users, str(users)), f"users with {case}")
 
 
+ONE_RANGE = """import fcntl, os, struct, subprocess, sys
+fd = os.open('/run/cella.ids', os.O_RDWR | os.O_CREAT, 0o600)
+fcntl.fcntl(fd, 37, struct.pack('hhqqi', fcntl.F_WRLCK, 0, 0, 0xe00 - 1, 0))  # F_OFD_SETLK
+words = [*sys.argv[1:], "cat", "/proc/self/uid_map"]
+def ids():
+    return subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True).stdout.split()[-1]
+with subprocess.Popen([*words, "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as first:
+    print(first.stdout.readline().split()[-1])
+    print(ids())
+    first.stdin.close()
+    first.wait()
+    print(ids())
+"""
+
+
+@test(unwrapped=True, users=["root"])
+def a_range_of_ids_belongs_to_one_sandbox_at_a_time():
+    image()
+    words = ["/usr/bin/python3", "-c", ONE_RANGE, *support.command, "run", "--image", "tiny", "--"]
+    # In a mount namespace with another /run: other sandboxes of this machine keep their ranges.
+    r = subprocess.run(["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /run && exec "$@"', "sh", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                       timeout=60 * support.slack, env={"PATH": os.environ["PATH"], "CELLA_STATE": here("state")}, check=False)  # fmt: skip
+    same(r.stdout.split(), ["65536", "1", "65536"], "ids of the first, of another beside it, and of one after it", r.stderr)
+
+
 # ---- an ordinary user with subordinate ids ----
 
 CONTROLLERS = ("memory", "pids", "cpu", "cpuacct", "freezer")
