@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/signalfd.h>
 
+#include "base/auto.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "init/attach.h"
@@ -152,10 +153,13 @@ static int find_owner(int argc, char **argv)
         return attaches && (argc == 2 || r < 0) ? attach_begin() : r;
 }
 
-/* For docker/volume.h: root of the container gives a new volume to all of its users, as a tmpfs. */
+/* For docker/volume.h: root of the container gives a new volume to all of its users, as a tmpfs.  In the
+ * image, /workspace may be a link to the place of another mount. */
 static int give_workspace(void)
 {
-        return sys_chmod("/workspace", 01777) < 0;
+        AUTO(sys_close)
+        int fd = sys_openat(AT_FDCWD, "/workspace", O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+        return fd < 0 || sys_call2(SYS_fchmod, fd, 01777) < 0;
 }
 
 int main(int argc, char **argv)

@@ -1,7 +1,10 @@
 /* test/kernel/init_files.c -- file operations in a real sandbox, with good and bad input. */
 #include <dirent.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "init_box.h"
+#include "sys/process.h"
 
 #define OP(...) (&(struct operation){__VA_ARGS__})
 #define READ(p) OP(.operation = INIT_READ, .length = UINT64_MAX, .path = (p))
@@ -830,4 +833,45 @@ BOX_TEST(storms_are_bounded, many_inodes)
         CHECK(n < 150);
         close(w.fd);
         CHECK_INT(box_errno(box, 5), EPIPE);
+}
+
+/* Runs `init --give` with this root.  Returns its exit status. */
+static int give(const char *root)
+{
+        char *const argv[] = {"init", "--give", NULL}, *const env[] = {NULL};
+        int status = -1, program = program_open_init();
+        const pid_t pid = fork();
+        if (pid == 0) {
+                if (chroot(root) == 0 && chdir("/") == 0)
+                        sys_execveat(program, "", argv, env, AT_EMPTY_PATH);
+                _exit(99);
+        }
+        waitpid(pid, &status, 0);
+        close(program);
+        return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int mode_of(const char *path)
+{
+        struct stat st;
+        return lstat(path, &st) < 0 ? -1 : (int)(st.st_mode & 07777);
+}
+
+TEST(a_new_volume_is_given_but_nothing_behind_a_link)
+{
+        char root[] = "/tmp/init-files-XXXXXX", workspace[64], data[64];
+        if (geteuid() != 0)
+                SKIP("not started as root");
+        CHECK(mkdtemp(root));
+        snprintf(workspace, sizeof workspace, "%s/workspace", root);
+        snprintf(data, sizeof data, "%s/data", root);
+        CHECK_INT(mkdir(data, 0755), 0);
+        CHECK_INT(mkdir(workspace, 0755), 0);
+        CHECK_INT(give(root), 0);
+        CHECK_INT(mode_of(workspace), 01777);
+        CHECK_INT(rmdir(workspace), 0);
+        CHECK_INT(symlink("/data", workspace), 0);
+        CHECK_INT(give(root), 1);
+        CHECK_INT(mode_of(data), 0755);
+        CHECK_INT(unlink(workspace) | rmdir(data) | rmdir(root), 0);
 }
