@@ -51,7 +51,7 @@ MUTANTS = [
     Mutant("the next user of a group sees the peak of memory", "src/jail/cgroup.c", '(peak >= 0 && sys_write(peak, "0", 1) != 1)', "false",
            "api:nothing_of_the_last_user_of_a_group_is_seen"),
     Mutant("the next user of a group sees the CPU time", "src/jail/counters.c", "return now > counters->cpu_us_before ? now - counters->cpu_us_before : 0;",
-           "return now;", "api:nothing_of_the_last_user_of_a_group_is_seen"),
+           "return now;", "unit_counters"),
     Mutant("the next user of a group sees the number of processes", "src/jail/cgroup.c", "left == 0 && peak <= 2 &&", "left == 0 &&",
            "api:the_number_of_processes_of_the_last_user_is_not_seen"),
     Mutant("code sees the name of its group", "src/jail/enter.c", "int r = sys_unshare(CLONE_NEWCGROUP);", "int r = 0;",
