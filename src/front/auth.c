@@ -7,6 +7,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -75,16 +76,10 @@ static bool is_forwarded(const struct http_request *request)
         return false;
 }
 
-void auth_client(const struct api *api, const struct http_request *request, char ret[AUTH_CLIENT_SIZE])
+/* Follows X-Forwarded-For from the last entry, which the peer has added, to the first one that is not a
+ * proxy's.  A proxy may add a header of its own after those of its client instead of an entry. */
+static void forwarded_for(const json_t *settings, const char *list, char ret[AUTH_CLIENT_SIZE])
 {
-        const char *peer = http_peer(request)->address, *list = http_header(request, "X-Forwarded-For");
-        const json_t *settings = api->core->settings.document;
-        const bool v6 = peer[0] == '[';
-        snprintf(ret, AUTH_CLIENT_SIZE, "%s", peer);
-        if (http_peer(request)->local || !list ||
-            !http_settings_trusts(settings, peer + v6, strcspn(peer + v6, v6 ? "]" : ":")))
-                return;
-        /* From the last entry, which that proxy has added, to the first one that is not a proxy's. */
         for (size_t end = strlen(list); end > 0;) {
                 size_t begin = end;
                 while (begin > 0 && list[begin - 1] != ',')
@@ -100,6 +95,21 @@ void auth_client(const struct api *api, const struct http_request *request, char
                         return;
                 end = begin - 1;
         }
+}
+
+void auth_client(const struct api *api, const struct http_request *request, char ret[AUTH_CLIENT_SIZE])
+{
+        const char *peer = http_peer(request)->address;
+        const json_t *settings = api->core->settings.document;
+        const bool v6 = peer[0] == '[';
+        snprintf(ret, AUTH_CLIENT_SIZE, "%s", peer);
+        if (http_peer(request)->local ||
+            !http_settings_trusts(settings, peer + v6, strcspn(peer + v6, v6 ? "]" : ":")))
+                return;
+        char *list = http_header_all(request, "X-Forwarded-For");
+        if (list)
+                forwarded_for(settings, list, ret);
+        free(list);
 }
 
 static int check_host(const struct api *api, const struct http_request *request, struct cella_err *err)

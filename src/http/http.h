@@ -92,6 +92,9 @@ const char *http_query(const struct http_request *request, const char *name); /*
 void http_each_query(const struct http_request *request, void (*each)(void *, const char *, const char *),
                      void *context);
 const char *http_header(const struct http_request *request, const char *name); /* NULL if missing */
+/* All headers of this name in their order, joined by commas; the caller frees the text.  NULL: none, or no
+ * memory. */
+char *http_header_all(const struct http_request *request, const char *name);
 const struct http_peer *http_peer(const struct http_request *request);
 const char *http_body(const struct http_request *request, size_t *ret_len); /* complete; followed by a NUL */
 void http_set_context(struct http_request *request, void *context);         /* data of the handler */

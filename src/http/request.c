@@ -29,6 +29,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/auto.h"
 #include "base/clock.h"
@@ -432,6 +433,49 @@ const char *http_header(const struct http_request *request, const char *name)
         if (request->connection == NULL)
                 return NULL;
         return MHD_lookup_connection_value(request->connection->mhd, MHD_HEADER_KIND, name);
+}
+
+struct joined {
+        const char *name;
+        char *text;
+        size_t len;
+        bool failed;
+};
+
+static enum MHD_Result join_header(void *cls, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+        struct joined *joined = cls;
+        const size_t more = value != NULL ? strlen(value) : 0;
+
+        (void)kind;
+        if (strcasecmp(name, joined->name) != 0)
+                return MHD_YES;
+        char *text = realloc(joined->text, joined->len + more + 2);
+        if (text == NULL) {
+                joined->failed = true;
+                return MHD_NO;
+        }
+        if (joined->text != NULL)
+                text[joined->len++] = ',';
+        if (more > 0)
+                memcpy(text + joined->len, value, more);
+        joined->len += more;
+        text[joined->len] = '\0';
+        joined->text = text;
+        return MHD_YES;
+}
+
+char *http_header_all(const struct http_request *request, const char *name)
+{
+        struct joined joined = {.name = name};
+
+        if (request->connection == NULL)
+                return NULL;
+        MHD_get_connection_values(request->connection->mhd, MHD_HEADER_KIND, join_header, &joined);
+        if (!joined.failed)
+                return joined.text;
+        free(joined.text);
+        return NULL;
 }
 
 const struct http_peer *http_peer(const struct http_request *request)

@@ -290,3 +290,24 @@ def the_client_of_a_trusted_proxy_is_in_the_log(d):
     ensure(logged("203.0.113.9").startswith("127.0.0.1:"), "another one is trusted")
     for bad in ("x", "127.0.0.1/33", "::1/129", "127.0.0.1/"):
         d.refused("invalid_request", "PATCH", "/v1/settings", {"http": {"trusted_proxies": [bad]}}, unix=True)
+
+
+@test
+def a_client_cannot_choose_its_address_when_the_proxy_adds_a_header_of_its_own(d):
+    d.ok("PATCH", "/v1/settings", {"http": {"trusted_proxies": ["127.0.0.1", "2001:db8::1"]}}, unix=True)
+
+    def logged(*values):
+        c = d.connection(False, 20)
+        c.putrequest("GET", "/v1/sandboxes")
+        c.putheader("Authorization", "Bearer cella_wrong")
+        for value in values:
+            c.putheader("X-Forwarded-For", value)
+        c.endheaders()
+        same(c.getresponse().status, 401, "the status")
+        c.close()
+        return [line["peer"] for line in d.lines() if "unknown key" in line["message"]][-1]
+
+    same(logged("198.51.100.1", "203.0.113.9"), "203.0.113.9", "the header of the client is the first one")
+    same(logged("198.51.100.1, 198.51.100.2", "203.0.113.9, 2001:db8::1"), "203.0.113.9", "lists")
+    same(logged("203.0.113.9", "2001:db8::1"), "203.0.113.9", "a proxy behind another one")
+    ensure(logged("203.0.113.9", "nonsense").startswith("127.0.0.1:"), "what is no address")
