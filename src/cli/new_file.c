@@ -37,6 +37,35 @@ int new_file_begin(struct new_file *f, int dir, const char *name, unsigned mode)
         return f->fd < 0 ? f->fd : 0;
 }
 
+bool new_file_is_special(int dir, const char *name)
+{
+        static const char prefix[] = "/proc/";
+        char target[sizeof prefix - 1];
+        struct stat st;
+        if (fstatat(dir, name, &st, 0) == 0 && !S_ISREG(st.st_mode))
+                return true;
+        return readlinkat(dir, name, target, sizeof target) == (ssize_t)sizeof target &&
+               !memcmp(target, prefix, sizeof target);
+}
+
+int new_file_begin_path(struct new_file *f, const char *path, unsigned mode)
+{
+        char parent[PATH_MAX];
+        const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+        const size_t len = slash > path ? (size_t)(slash - path) : 1;
+        *f = NEW_FILE_NONE;
+        if (len >= sizeof parent)
+                return -ENAMETOOLONG;
+        snprintf(parent, sizeof parent, "%.*s", (int)len, slash ? path : ".");
+        int dir = sys_openat(AT_FDCWD, parent, O_PATH | O_DIRECTORY, 0);
+        if (dir < 0)
+                return dir;
+        if (*name && !new_file_is_special(dir, name))
+                return new_file_begin(f, dir, name, mode);
+        sys_close(dir);
+        return *name ? -EEXIST : -EISDIR;
+}
+
 int new_file_commit(struct new_file *f)
 {
         int r = sys_close(f->fd);

@@ -5,6 +5,7 @@
  * followed. An existing file of any other kind is an error. */
 #pragma once
 #include <limits.h>
+#include <stdbool.h>
 
 #include "base/id.h"
 
@@ -20,6 +21,8 @@ struct new_file {
 /* Creates the temporary file in dir and takes ownership of dir (also on failure).  The umask applies to mode.
  * -EISDIR: a directory has the name; -EEXIST: a device, FIFO or socket has it. */
 int new_file_begin(struct new_file *f, int dir, const char *name, unsigned mode);
+/* The same for a path of the user.  -EEXIST also if new_file_is_special(). */
+int new_file_begin_path(struct new_file *f, const char *path, unsigned mode);
 /* Renames the file to its name.  After a failure, call new_file_done(). */
 int new_file_commit(struct new_file *f);
 /* Removes the file unless it was committed. */
@@ -32,6 +35,10 @@ static inline void new_file_done_auto(struct new_file *f)
 /* Returns 0 if the name in dir is free or that of a regular file or symbolic link; otherwise the errors of
  * new_file_begin(). */
 int new_file_check(int dir, const char *name);
+
+/* Whether the name in dir is, or leads to, anything else than a regular file; also for /dev/stdout, a link
+ * that other programs need. */
+bool new_file_is_special(int dir, const char *name);
 
 /* For a signal handler: removes the temporary file that is being written, if there is one. */
 void new_file_abandon(void);

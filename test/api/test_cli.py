@@ -997,6 +997,10 @@ def cp_replaces_a_link_to_a_file_and_writes_to_nothing_but_files():
         r, _ = against(sandbox_with({"/p": b"new"}), "cp", f"{SBX}:/p", target)
         refused(r, 2, "is not a regular file: nothing was written", "use - as DST to write to standard output")
         same(os.lstat(target).st_ino, before.st_ino, f"the inode of {target}", r)
+    os.symlink("/proc/self/fd/1", "stdout")  # as in /dev; with a file as standard output it leads to a regular file
+    with open("redirected", "wb") as out:
+        refused(against(sandbox_with({"/p": b"new"}), "cp", f"{SBX}:/p", "stdout", stdout=out)[0], 2, "is not a regular file")
+    ensure(os.path.islink("stdout"), "the link to the standard output was replaced")
     for name in ("p", "n"):
         refused(against(sandbox_with({f"/{name}": b"new"}), "cp", f"{SBX}:/{name}", "out")[0], 2, "is not a regular file")
     os.mkfifo("out/q")

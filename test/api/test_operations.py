@@ -192,3 +192,24 @@ def a_hostile_backup_changes_nothing():
             ensure(r.rc in (2, 125) and r.err.startswith("cella: "), f"taken, instead of {part!r}: {archive[:100]}", r)
             ensure(part in r.err, f"the message is not {part!r}", r)
             same(sorted(set(os.listdir(state)) - {"lock", "workspaces"}), [], "what is in the state directory", r)
+
+
+@test
+def a_backup_replaces_nothing_but_a_regular_file():
+    with filled() as d:
+        file, other = here("copy.tar"), support.write(here("copy.tar.new"), "a file of the user")
+        same(backup(d.state, file).rc, 0, "the backup")
+        same(support.read(other), "a file of the user", "a file with a similar name")
+        os.mkfifo(here("fifo"))
+        refused(backup(d.state, here("fifo")), 2, "not a regular file")
+        ensure(stat.S_ISFIFO(os.lstat(here("fifo")).st_mode), "a FIFO was replaced")
+        # Like /dev/stdout, which root could replace.
+        os.symlink("/proc/self/fd/1", here("stdout"))
+        with open(here("output"), "wb") as out:
+            r = cella(["backup", "--state", d.state, here("stdout")], stdout=out)
+        refused(r, 2, "not a regular file")
+        ensure(os.path.islink(here("stdout")), "the link to the standard output was replaced")
+        os.symlink(here("elsewhere"), here("link"))
+        same(backup(d.state, here("link")).rc, 0, "a link is replaced")
+        ensure(not os.path.lexists(here("elsewhere")), "a link was followed")
+        ensure(not [n for n in os.listdir(support.home) if n.startswith(".cella_")], "temporary files are left over")

@@ -13,6 +13,7 @@
 #include "cli/admin/job.h"
 #include "cli/admin/serve.h"
 #include "cli/cli.h"
+#include "cli/new_file.h"
 #include "keeper/process/state_dir.h"
 #include "sys/file.h"
 
@@ -48,27 +49,27 @@ static int owner_of(const char *state, struct server_user *ret, struct cella_err
 
 static int backup(const struct backup_options *o, const char *path, struct cella_err *err)
 {
-        char state[PATH_SIZE], part[PATH_SIZE];
+        char state[PATH_SIZE];
         struct server_user user;
+        AUTO(new_file_done) struct new_file file = NEW_FILE_NONE;
         int r = serve_state_path(o->state, state, sizeof state, err);
         if (r == 0)
                 r = owner_of(state, &user, err);
         if (r < 0)
                 return r;
-        if (snprintf(part, sizeof part, "%s.new", path) >= (int)sizeof part)
-                return err_say(err, CELLA_INVALID_REQUEST, -ENAMETOOLONG, "the name of the file is too long");
-        sys_unlinkat(AT_FDCWD, part, 0); /* left over from a backup that was killed */
-        AUTO(sys_close)
-        int fd = sys_openat(AT_FDCWD, part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
-        if (fd < 0)
-                return err_set(err, CELLA_INVALID_REQUEST, fd, "cannot make %.150s", part);
+        cli_on_signal(new_file_abandon);
+        r = new_file_begin_path(&file, path, 0600);
+        if (r == -EEXIST)
+                return err_say(err, CELLA_INVALID_REQUEST, r,
+                               "%.150s is not a regular file: nothing was written", path);
+        if (r < 0)
+                return err_set(err, CELLA_INVALID_REQUEST, r, "cannot write %.150s", path);
         char *const argv[] = {"cella-server", "--backup", state, NULL};
-        r = job_run(argv, &fd, 1, &user, err);
-        if (r == 0 && (fsync(fd) < 0 || rename(part, path) < 0))
-                r = err_set(err, CELLA_INTERNAL, -errno, "cannot write %.150s", path);
+        r = job_run(argv, &file.fd, 1, &user, err);
         if (r != 0)
-                sys_unlinkat(AT_FDCWD, part, 0);
-        return r;
+                return r;
+        r = fsync(file.fd) < 0 ? -errno : new_file_commit(&file);
+        return r < 0 ? err_set(err, CELLA_INTERNAL, r, "cannot write %.150s", path) : 0;
 }
 
 static int restore(const struct backup_options *o, const char *path, struct cella_err *err)

@@ -332,8 +332,7 @@ static int open_target(struct copy *c, bool directory, char name[NAME_MAX + 1], 
 static int receive_file(struct copy *c, int dir, const char *name, unsigned mode, struct cella_err *err)
 {
         AUTO(new_file_done) struct new_file file = NEW_FILE_NONE;
-        struct stat st;
-        if (fstatat(dir, name, &st, 0) == 0 && !S_ISREG(st.st_mode)) {
+        if (new_file_is_special(dir, name)) {
                 sys_close(dir);
                 err_say(err, CELLA_INVALID_REQUEST, -EEXIST,
                         "'%.150s' is not a regular file: nothing was written", c->to.path);
