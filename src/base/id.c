@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/random.h>
 
 int id_make(const char *prefix, char ret[ID_SIZE])
@@ -18,4 +19,11 @@ int id_make(const char *prefix, char ret[ID_SIZE])
         text[ID_RANDOM_CHARS] = '\0';
         snprintf(ret, ID_SIZE, "%.10s%s", prefix, text);
         return 0;
+}
+
+bool id_is(const char *text, const char *prefix)
+{
+        const size_t len = strlen(prefix);
+        return !strncmp(text, prefix, len) && text[len] && strlen(text) < ID_SIZE &&
+               !text[len + strspn(text + len, "abcdefghijklmnopqrstuvwxyz0123456789")];
 }

@@ -58,7 +58,7 @@ const struct sqlite_schema state_schema = {
 
 static json_t *with_id(const char *id, const char *about)
 {
-        json_t *object = json_loads(about, 0, NULL);
+        json_t *object = id && about ? json_loads(about, 0, NULL) : NULL;
         if (!json_is_object(object)) {
                 json_decref(object);
                 return NULL;

@@ -213,3 +213,34 @@ def a_backup_replaces_nothing_but_a_regular_file():
         same(backup(d.state, here("link")).rc, 0, "a link is replaced")
         ensure(not os.path.lexists(here("elsewhere")), "a link was followed")
         ensure(not [n for n in os.listdir(support.home) if n.startswith(".cella_")], "temporary files are left over")
+
+
+@test
+def a_sandbox_of_a_hostile_backup_cannot_name_a_directory_elsewhere():
+    d = filled()
+    d.stop()
+    file, elsewhere, victim = here("copy.tar"), here("elsewhere"), here("victim")
+    same(backup(d.state, file).rc, 0, "the backup")
+    with tarfile.open(file) as tar:
+        good = {m.name: tar.extractfile(m).read() for m in tar}
+    trap = here("trap.db")
+    with open(trap, "wb") as f:
+        f.write(good["state.db"])
+    db = sqlite3.connect(trap)
+    about = json.loads(db.execute("SELECT about FROM sandboxes WHERE id = ?", (d.kept,)).fetchone()[0])
+    about["expires_ms"] = 1
+    db.execute("UPDATE sandboxes SET about = ?", (json.dumps(about),))
+    for name in ("../../victim", "sbx_../../../victim", "..", "", "/"):
+        db.execute("INSERT INTO sandboxes VALUES (?, ?)", (name, json.dumps(about)))
+    db.commit()
+    db.close()
+    with open(trap, "rb") as f:
+        good["state.db"] = f.read()
+    same(restore(elsewhere, support.write(file, packed(*good.items()))).rc, 0, "the restore")
+    os.mkdir(victim)
+    os.chmod(victim, 0o777)
+    support.write(os.path.join(victim, "file"), "precious")
+    with Daemon(state=elsewhere) as other:
+        until(lambda: other.get("/v1/sandboxes", unix=True)["sandboxes"] == [], 20, "the end of the sandbox with a good id")
+        same(other.exec("sh", "echo x", unix=True)["stdout"], "x\n", "the daemon afterwards")
+    same(os.listdir(victim), ["file"], "the directory that the backup names")

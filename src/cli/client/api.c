@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/err.h"
+#include "base/id.h"
 #include "base/limits.h"
 #include "cli/text.h"
 
@@ -138,16 +139,9 @@ static int bad_id(const char *what, const char *command, const char *id, struct 
         return err_hint(err, "cella %s lists them", command);
 }
 
-static bool is_id(const char *word, const char *prefix)
-{
-        size_t len = strlen(prefix);
-        return !strncmp(word, prefix, len) && word[len] && strlen(word) < 64 &&
-               !word[len + strspn(word + len, "abcdefghijklmnopqrstuvwxyz0123456789")];
-}
-
 bool api_is_sandbox(const char *word)
 {
-        return is_id(word, "sbx_");
+        return id_is(word, "sbx_");
 }
 
 bool api_names_sandbox(const char *word)
@@ -160,7 +154,7 @@ bool api_names_sandbox(const char *word)
 
 bool api_is_execution(const char *word)
 {
-        return is_id(word, "exe_");
+        return id_is(word, "exe_");
 }
 
 int api_sandbox_url(struct url *u, const char *id, const char *rest, struct cella_err *err)

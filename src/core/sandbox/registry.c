@@ -322,14 +322,16 @@ static void restore_engine(struct core_sandbox *sb, const json_t *about)
 static void sandbox_registry_restore(struct core *core, const json_t *about)
 {
         struct core_sandbox *sb = sandbox_alloc(core);
+        const char *id = sandbox_registry_text(about, "id");
         int scope = word_index(scope_words, sandbox_registry_text(about, "scope"));
         int workspace = word_index(workspace_words, sandbox_registry_text(about, "workspace"));
-        if (!sb || scope < 0 || workspace < 0) {
+        /* The row may come from a backup, and the id names a directory that is removed with the sandbox. */
+        if (!sb || scope < 0 || workspace < 0 || !id_is(id, "sbx_")) {
                 free(sb);
                 return;
         }
         sb->persistent = true;
-        copy_text(sb->id, sizeof sb->id, sandbox_registry_text(about, "id"));
+        copy_text(sb->id, sizeof sb->id, id);
         copy_text(sb->image_name, sizeof sb->image_name,
                   sandbox_registry_text(about, "image")[0] ? sandbox_registry_text(about, "image")
                                                            : IMAGE_HOST);
