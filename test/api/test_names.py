@@ -1,6 +1,7 @@
 """Names of sandboxes, and PATCH /v1/sandboxes/{id}: name, time to live, labels."""
 
 import os
+import sqlite3
 
 import support
 from daemon import Daemon
@@ -118,6 +119,33 @@ def refused_changes_name_the_field(d):
     d.refused("not_found", "PATCH", "/v1/sandboxes/sbx_none", {"name": "a"})
     key = d.new_key("k", capabilities=["sandbox.exec"])["key"]
     d.refused("access_denied", "PATCH", f"/v1/sandboxes/{s}", {"name": "a"}, key=key)
+
+
+@test
+def labels_have_at_most_64_kib(d):
+    d.refused("invalid_request", "POST", "/v1/sandboxes", {"metadata": {"a": "x" * 40000, "b": "x" * 40000}}, "metadata")
+    d.refused("invalid_request", "POST", "/v1/sandboxes", {"metadata": {"x" * 70000: ""}}, "metadata")
+    for persistent in (True, False):
+        s = d.sandbox(metadata={"a": "x" * 40000}, persistent=persistent)
+        d.refused("invalid_request", "PATCH", f"/v1/sandboxes/{s}", {"metadata": {"b": "x" * 40000}, "name": "refused"}, "metadata")
+        r = d.get(f"/v1/sandboxes/{s}")
+        same((r["name"], list(r["metadata"])), (None, ["a"]), "after a refused change")
+        same(list(patch(d, s, metadata={"a": None, "b": "x" * 40000})["metadata"]), ["b"], "one replaces the other")
+
+
+@test
+def a_change_that_cannot_be_stored_changes_nothing(d):
+    s = d.sandbox(metadata={"a": "1"}, name="old", ttl_ms=3600000)
+    before = d.get(f"/v1/sandboxes/{s}")
+    db = sqlite3.connect(os.path.join(d.state, "state.db"), isolation_level=None)
+    db.execute("BEGIN IMMEDIATE")  # the daemon waits two seconds for its turn
+    d.refused("internal", "PATCH", f"/v1/sandboxes/{s}", {"metadata": {"b": "2"}, "name": "new", "ttl_ms": 7200000})
+    db.execute("ROLLBACK")
+    db.close()
+    after = d.get(f"/v1/sandboxes/{s}")
+    for field in ("metadata", "name", "ttl_ms", "expires"):
+        same(after[field], before[field], field)
+    same(patch(d, s, name="new", metadata={"b": "2"})["metadata"], {"a": "1", "b": "2"}, "the same change afterwards")
 
 
 @test

@@ -72,6 +72,12 @@ static int check_variables(const json_t *value, const char *path, struct cella_e
         return 0;
 }
 
+static int check_labels(const json_t *value, const char *path, struct cella_err *err)
+{
+        (void)path; /* there is one such field */
+        return sandbox_check_labels(value, err);
+}
+
 static const struct field content = {.name = "", .type = FIELD_ANY, .check = check_content};
 
 /* The fields that all requests to run code have. */
@@ -275,6 +281,7 @@ const struct field *sandbox_fields(void)
                  .type = FIELD_MAP,
                  .item = &argument,
                  .max = SANDBOX_LABELS_MAX,
+                 .check = check_labels,
                  .help = "labels, by which GET /v1/sandboxes finds the sandbox"},
                 SYNONYM_LIMIT_FIELDS,
                 {0}};

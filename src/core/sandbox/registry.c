@@ -160,6 +160,23 @@ int sandbox_check_name(const struct core *core, const char *key, const char *nam
         return 0;
 }
 
+int sandbox_check_labels(const json_t *labels, struct cella_err *err)
+{
+        size_t bytes = 0;
+        const char *name;
+        json_t *value;
+        json_object_foreach ((json_t *)labels, name, value)
+                bytes += strlen(name) + json_string_length(value);
+        if (json_object_size(labels) > SANDBOX_LABELS_MAX)
+                return err_say(err, CELLA_INVALID_REQUEST, -E2BIG, "metadata may have at most %d entries",
+                               SANDBOX_LABELS_MAX);
+        if (bytes > SANDBOX_LABELS_BYTES)
+                return err_say(err, CELLA_INVALID_REQUEST, -E2BIG,
+                               "metadata may have at most %d bytes of names and values",
+                               SANDBOX_LABELS_BYTES);
+        return 0;
+}
+
 bool sandbox_has_workspace(const struct core *core, const char *directory)
 {
         list_each (at, &core->sandboxes, other)

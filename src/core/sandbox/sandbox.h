@@ -50,7 +50,8 @@ struct task {
 
 #define SANDBOX_CONTEXTS_MAX 16
 #define SANDBOX_NAME_SIZE 65
-#define SANDBOX_LABELS_MAX 64 /* in its metadata */
+#define SANDBOX_LABELS_MAX 64            /* in its metadata */
+#define SANDBOX_LABELS_BYTES (64 * 1024) /* of their names and values: lists have all of them */
 
 /* A background process: part of its execution. */
 struct sandbox_process {
@@ -168,6 +169,8 @@ struct core_sandbox *sandbox_find(const struct core *core, const struct caller *
  */
 int sandbox_check_name(const struct core *core, const char *key, const char *name,
                        const struct core_sandbox *but, struct cella_err *err);
+/* Whether a sandbox may have all these labels. */
+int sandbox_check_labels(const json_t *labels, struct cella_err *err);
 /* Returns the sandbox of this scope and these names; NULL: there is none. */
 struct core_sandbox *sandbox_find_of_scope(const struct core *core, const struct sandbox_spec *spec);
 /* Returns the sandbox of this scope; makes it if there is none. */

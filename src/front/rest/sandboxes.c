@@ -343,31 +343,36 @@ static int check_change(const struct core_sandbox *sb, const json_t *body, json_
         if (r < 0)
                 return r;
         json_t *all = labels ? schema_merge(sb->metadata, labels) : json_incref(sb->metadata);
-        if (json_object_size(all) <= SANDBOX_LABELS_MAX) {
+        r = labels ? sandbox_check_labels(all, err) : 0;
+        if (r == 0)
                 *ret_labels = all;
-                return 0;
-        }
-        json_decref(all);
-        return err_say(err, CELLA_INVALID_REQUEST, -E2BIG, "metadata may have at most %d entries",
-                       SANDBOX_LABELS_MAX);
+        else
+                json_decref(all);
+        return r;
 }
 
-/* Sets everything except for the limits, and answers. */
+/* Sets everything except for the limits, and answers.  Nothing is changed if it cannot be stored. */
 static void apply_change(struct call *call, struct core_sandbox *sb, const json_t *body)
 {
         const json_t *name = json_object_get(body, "name"), *ttl = json_object_get(body, "ttl_ms");
+        const struct core_sandbox before = *sb; /* its name, labels and times */
         struct cella_err err = {0};
         json_t *labels = NULL;
         int r = check_change(sb, body, &labels, &err);
         if (r == 0) {
-                json_decref(sb->metadata);
                 sb->metadata = labels;
                 if (name)
                         snprintf(sb->name, sizeof sb->name, "%s",
                                  json_is_string(name) ? json_string_value(name) : "");
                 if (ttl)
                         set_ttl(sb, ttl);
-                r = sandbox_remember(sb, &err);
+                if ((r = sandbox_remember(sb, &err)) < 0) {
+                        sb->metadata = before.metadata;
+                        memcpy(sb->name, before.name, sizeof sb->name);
+                        sb->ttl_ms = before.ttl_ms;
+                        sb->expires_ms = before.expires_ms;
+                }
+                json_decref(r < 0 ? labels : before.metadata);
         }
         if (r < 0)
                 api_reply_err(call, &err);
