@@ -74,13 +74,28 @@ def links_that_leave_the_workspace_are_not_followed():
     os.symlink(here("secret.py"), "proj/absolute.py")
     os.symlink("../secret.py", "proj/relative.py")
     os.symlink("..", "proj/up")
-    for name in ("absolute.py", "relative.py", "up/secret.py", "../proj/../gone.py"):
+    os.mkfifo("proj/fifo.py")
+    names = ["absolute.py", "relative.py", "up/secret.py", "../proj/../gone.py"]
+    # Paths of the host, of which only the first part is the user's own.
+    names += ["proj/absolute.py", "proj//relative.py", here("proj/relative.py"), "proj/up/secret.py", "proj/up/proj/up/secret.py", "proj/fifo.py"]
+    for name in names:
         r = run("--workspace", "proj", "python3", name)
         same(r.rc, 2, f"exit status for {name}", r)
         ensure("secret" not in r.out, "the file outside was read", r)
         r = run("--workspace", "proj", name)
         same(r.rc, 2, f"exit status for {name}", r)
         ensure("secret'" not in r.out, "the file outside was read", r)
+    os.chdir("proj")
+    for name in ("absolute.py", "up/secret.py", "../proj/relative.py"):
+        refused(run("--workspace", ".", name), 2, "leads out of it")
+    os.mkdir("sub")
+    write("in.py", "print(__file__)\n")
+    os.symlink("in.py", "alias.py")
+    prints("/workspace/in.py\n", "--workspace", ".", "./alias.py")
+    prints("/workspace/in.py\n", "--workspace", ".", "sub/../in.py")
+    os.chdir("sub")
+    prints("/workspace/in.py\n", "--workspace", "..", "../in.py")
+    prints("/workspace/in.py\n", "--workspace", "..", "in.py")
 
 
 @test

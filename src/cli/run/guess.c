@@ -30,7 +30,28 @@ static int open_beneath(const char *workspace, const char *file)
         AUTO(sys_close) int fd = (int)sys_call4(SYS_openat2, dir, file, &how, sizeof how);
         if (fd < 0)
                 return fd;
-        return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? TAKE_FD(fd) : -ENOENT;
+        return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? TAKE_FD(fd) : -EINVAL;
+}
+
+static bool is_below(const char *path, const char *top, size_t len)
+{
+        return !strncmp(path, top, len) && (path[len] == '/' || path[len] == '\0');
+}
+
+/* Finds the shortest beginning of the path that is a directory of the workspace, and sets ret to the path
+ * below the workspace.  Code may have made everything after that beginning. */
+static bool leads_inside(const char *file, const char *top, size_t len, char ret[PATH_MAX])
+{
+        char begin[PATH_MAX], path[PATH_MAX];
+        if (strlen(file) >= sizeof begin)
+                return false;
+        for (const char *rest = file[0] == '/' ? file + 1 : file, *slash;; rest = slash + 1) {
+                snprintf(begin, sizeof begin, "%.*s", (int)(rest - file), file);
+                if (realpath(rest == file ? "." : begin, path) && is_below(path, top, len))
+                        return snprintf(ret, PATH_MAX, ".%s/%s", path + len, rest) < PATH_MAX;
+                if (!(slash = strchr(rest, '/')))
+                        return false;
+        }
 }
 
 /* The name below the workspace that a file has in the sandbox, or the file itself. */
@@ -44,18 +65,23 @@ int guess_inside(const char *file, const char *workspace, char *ret, size_t size
 {
         char top[PATH_MAX], path[PATH_MAX];
         const char *name = NULL;
+        bool inside = false;
         if (!workspace || !realpath(workspace, top))
                 return -ENOENT;
-        const size_t len = strlen(top);
+        const size_t len = strcmp(top, "/") ? strlen(top) : 0;
+        if (leads_inside(file, top, len, path)) {
+                AUTO(sys_close) int typed = open_beneath(workspace, path);
+                inside = typed != -ENOENT && typed != -ENOTDIR;
+                if (inside && typed < 0)
+                        return -EXDEV;
+        }
         if (realpath(file, path))
-                name = !strncmp(path, top, len) && path[len] == '/' ? path + len + 1 : NULL;
+                name = is_below(path, top, len) && path[len] ? path + len + 1 : NULL;
         else if (errno == ENOENT)
                 name = relative(file);
-        if (!name)
-                return -ENOENT;
-        AUTO(sys_close) int fd = open_beneath(workspace, name);
+        AUTO(sys_close) int fd = name ? open_beneath(workspace, name) : -ENOENT;
         if (fd < 0)
-                return -ENOENT;
+                return inside ? -EXDEV : -ENOENT;
         return (size_t)snprintf(ret, size, WORKSPACE "/%s", name) < size ? 0 : -ENOENT;
 }
 
@@ -114,10 +140,12 @@ static bool by_extension(const char *file, char *ret, size_t size)
 int guess_runtime(const char *file, const char *workspace, char *ret, size_t size)
 {
         char line[256], inside[PATH_MAX];
+        int r = guess_inside(file, workspace, inside, sizeof inside);
+        if (r == -EXDEV)
+                return r;
         AUTO(sys_close)
-        int fd = guess_inside(file, workspace, inside, sizeof inside) == 0
-                         ? open_beneath(workspace, relative(inside))
-                         : sys_openat(AT_FDCWD, file, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+        int fd = r == 0 ? open_beneath(workspace, relative(inside))
+                        : sys_openat(AT_FDCWD, file, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
         if (fd < 0)
                 return -ENOENT;
         ssize_t n = sys_read(fd, line, sizeof line - 1);

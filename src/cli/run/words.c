@@ -51,6 +51,14 @@ static int need_words(const char *command, struct cella_err *err)
         return err_hint(err, "cella %s --help", command);
 }
 
+static int leads_out(const char *file, struct cella_err *err)
+{
+        err_say(err, CELLA_INVALID_REQUEST, -EXDEV,
+                "'%.100s' is in the workspace, but leads out of it or is not a regular file: not read", file);
+        return err_hint(err,
+                        "code that could write to the workspace may have made it; name its target instead");
+}
+
 /* If the word is not the name of a runtime, it may be a file: its runtime is guessed from the name or the
  * first line. */
 static int words_guess(struct words *words, const char *word, bool alone, struct cella_err *err)
@@ -61,6 +69,8 @@ static int words_guess(struct words *words, const char *word, bool alone, struct
         int r = guess_runtime(word, words->workspace, words->runtime, sizeof words->runtime);
         if (r == 0)
                 return 1;
+        if (r == -EXDEV)
+                return leads_out(word, err);
         if (r == -ENOEXEC && alone) {
                 err_say(err, CELLA_INVALID_REQUEST, r, "the runtime of '%.100s' is unknown", word);
                 return err_hint(err, "put it before the file: cella %s python3 FILE", words->command);
@@ -84,12 +94,16 @@ static int unknown_word(const struct words *words, const char *word, struct cell
 
 static int take_file(struct cella_command *c, struct words *words, const char *file, struct cella_err *err)
 {
-        if (strcmp(file, "-") != 0 &&
-            guess_inside(file, words->workspace, words->inside, sizeof words->inside) == 0) {
+        int r = strcmp(file, "-") != 0
+                        ? guess_inside(file, words->workspace, words->inside, sizeof words->inside)
+                        : -ENOENT;
+        if (r == -EXDEV)
+                return leads_out(file, err);
+        if (r == 0) {
                 c->code_file = words->inside;
                 return 0;
         }
-        int r = read_code(file, &words->code, &c->code_len, err);
+        r = read_code(file, &words->code, &c->code_len, err);
         if (r < 0)
                 return r;
         const char *slash = strrchr(file, '/');
