@@ -141,27 +141,53 @@ static int check_empty(struct cella_err *err)
         return 0;
 }
 
-/* A trigger or a view would run SQL of whoever wrote the archive, in the daemon. */
+/* Returns the definitions of everything in the database, which the caller frees with sqlite3_free(); NULL:
+ * they cannot be read. */
+static char *backup_schema(sqlite3 *db)
+{
+        char **rows = NULL, *text = NULL;
+        int n = 0;
+        if (sqlite3_get_table(db,
+                              "SELECT group_concat(type || ' ' || name || ' ' || (rootpage > 1) || ' ' ||"
+                              " coalesce(sql, ''), char(10))"
+                              " FROM (SELECT * FROM sqlite_schema ORDER BY type, name)",
+                              &rows, &n, NULL, NULL) == SQLITE_OK &&
+            n == 1 && rows[1])
+                text = sqlite3_mprintf("%s", rows[1]);
+        sqlite3_free_table(rows);
+        return text;
+}
+
+/* Whether the database has exactly the tables of its version: the daemon relies on their types, and a
+ * trigger, a view or an index of an expression would run SQL of whoever wrote the archive. */
+static bool has_own_schema(sqlite3 *db, const struct sqlite_schema *schema, int version)
+{
+        sqlite3 *fresh = NULL;
+        bool same = version > 0 && sqlite3_open(":memory:", &fresh) == SQLITE_OK;
+        for (int i = 0; same && i < version; i++)
+                same = sqlite3_exec(fresh, schema->steps[i], NULL, NULL, NULL) == SQLITE_OK;
+        char *have = same ? backup_schema(db) : NULL, *want = same ? backup_schema(fresh) : NULL;
+        same = have && want && !strcmp(have, want);
+        sqlite3_free(have);
+        sqlite3_free(want);
+        sqlite3_close(fresh);
+        return same;
+}
+
 static int check_database(const struct file *f, const char *path, struct cella_err *err)
 {
         sqlite3 *db = NULL;
         sqlite3_stmt *check = NULL;
-        int64_t others = -1;
         int version = 0, r = 0;
         if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK ||
             sqlite3_exec(db, "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON", NULL, NULL, NULL))
                 r = sqlite_fail(db, "open", f->name, err);
         if (r == 0)
                 r = sqlite_schema_version(db, f->name, f->schema, &version, err);
-        if (r == 0 &&
-            (version == 0 ||
-             sqlite_integer(db,
-                            "SELECT count(*) FROM sqlite_schema WHERE type NOT IN ('table', 'index')"
-                            " OR coalesce(rootpage, 0) < 2", /* a virtual table */
-                            &others) < 0 ||
-             others != 0 || sqlite3_prepare_v2(db, "PRAGMA quick_check(1)", -1, &check, NULL) != SQLITE_OK ||
-             sqlite3_step(check) != SQLITE_ROW ||
-             strcmp((const char *)sqlite3_column_text(check, 0), "ok") != 0))
+        if (r == 0 && (!has_own_schema(db, f->schema, version) ||
+                       sqlite3_prepare_v2(db, "PRAGMA quick_check(1)", -1, &check, NULL) != SQLITE_OK ||
+                       sqlite3_step(check) != SQLITE_ROW ||
+                       strcmp((const char *)sqlite3_column_text(check, 0), "ok") != 0))
                 r = err_say(err, CELLA_INVALID_REQUEST, -EBADMSG, "%s in this backup is damaged", f->name);
         sqlite3_finalize(check);
         sqlite3_close(db);

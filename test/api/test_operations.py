@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import shutil
 import sqlite3
 import stat
 import tarfile
@@ -10,6 +11,7 @@ import tarfile
 import support
 from daemon import Daemon
 from support import cella, ensure, here, refused, same, test, until
+from test_executions import FIXTURE
 
 SECRET = {"value": "hidden-value"}
 
@@ -158,6 +160,29 @@ def link(name):
     return info
 
 
+def changed_database(data, *sql):
+    """The bytes of a database after these statements."""
+    path = support.write(here("trap.db"), data)
+    db = sqlite3.connect(path, isolation_level=None)
+    for statement in sql:
+        db.execute(statement)
+    db.close()
+    with open(path, "rb") as f:
+        return f.read()
+
+
+@test
+def a_backup_of_an_earlier_version_can_be_restored():
+    state, elsewhere, file = here("earlier"), here("elsewhere"), here("copy.tar")
+    shutil.copytree(FIXTURE, state, copy_function=shutil.copyfile)
+    os.chmod(state, 0o700)
+    same(backup(state, file).rc, 0, "the backup")
+    r = restore(elsewhere, file)
+    same((r.rc, r.err), (0, ""), "the restore", r)
+    with Daemon(state=elsewhere) as d:
+        ensure(len(d.rows()) > 0, "the log is empty")
+
+
 @test
 def a_hostile_backup_changes_nothing():
     d = filled()
@@ -166,13 +191,16 @@ def a_hostile_backup_changes_nothing():
     same(backup(d.state, file).rc, 0, "the backup")
     with tarfile.open(file) as tar:
         good = {m.name: tar.extractfile(m).read() for m in tar}
-    trap = here("trap.db")
-    with open(trap, "wb") as f:
-        f.write(good["state.db"])
-    db = sqlite3.connect(trap)
-    db.execute("CREATE TRIGGER t AFTER INSERT ON keys BEGIN DELETE FROM settings; END")
-    db.commit()
-    db.close()
+    traps = [changed_database(good["state.db"], *sql) for sql in (
+        ["CREATE TRIGGER t AFTER INSERT ON keys BEGIN DELETE FROM settings; END"],
+        ["CREATE VIEW v AS SELECT 1"],
+        ["CREATE TABLE other (a)"],
+        ["CREATE INDEX i ON keys (upper(about))"],
+        ["ALTER TABLE keys ADD COLUMN a TEXT GENERATED ALWAYS AS (hex(hash)) VIRTUAL"],
+        ["DROP TABLE sandboxes", "CREATE TABLE sandboxes (id, about)", "INSERT INTO sandboxes VALUES (NULL, '{}')"],
+        ["PRAGMA writable_schema=ON", "UPDATE sqlite_schema SET sql = replace(sql, ' STRICT', '') WHERE name = 'keys'"],
+        ["PRAGMA writable_schema=ON", "UPDATE sqlite_schema SET rootpage = 0 WHERE name = 'keys'"],
+    )]  # fmt: skip
     whole = packed(*good.items())
     same(restore(here("good"), support.write(file, whole)).rc, 0, "an archive of another program")
     cases = {
@@ -182,7 +210,7 @@ def a_hostile_backup_changes_nothing():
         "cannot": [b"", whole[:3000], whole[:-1024 - 9000]],
         "has no state.db": [packed(("secrets", good["secrets"]))],
         "more than": [packed(("secret.key", b"x" * 300))],
-        "damaged": [packed(("state.db", open(trap, "rb").read())), packed(("state.db", b""))],
+        "damaged": [*(packed(("state.db", trap)) for trap in traps), packed(("state.db", b""))],
         "": [packed(("state.db", good["audit.db"])), packed(("state.db", b"SQLite format 3\0" + b"\xff" * 4096))],
     }  # fmt: skip
     for part, archives in cases.items():
@@ -223,10 +251,7 @@ def a_sandbox_of_a_hostile_backup_cannot_name_a_directory_elsewhere():
     same(backup(d.state, file).rc, 0, "the backup")
     with tarfile.open(file) as tar:
         good = {m.name: tar.extractfile(m).read() for m in tar}
-    trap = here("trap.db")
-    with open(trap, "wb") as f:
-        f.write(good["state.db"])
-    db = sqlite3.connect(trap)
+    db = sqlite3.connect(support.write(here("trap.db"), good["state.db"]))
     about = json.loads(db.execute("SELECT about FROM sandboxes WHERE id = ?", (d.kept,)).fetchone()[0])
     about["expires_ms"] = 1
     db.execute("UPDATE sandboxes SET about = ?", (json.dumps(about),))
@@ -234,7 +259,7 @@ def a_sandbox_of_a_hostile_backup_cannot_name_a_directory_elsewhere():
         db.execute("INSERT INTO sandboxes VALUES (?, ?)", (name, json.dumps(about)))
     db.commit()
     db.close()
-    with open(trap, "rb") as f:
+    with open(here("trap.db"), "rb") as f:
         good["state.db"] = f.read()
     same(restore(elsewhere, support.write(file, packed(*good.items()))).rc, 0, "the restore")
     os.mkdir(victim)
