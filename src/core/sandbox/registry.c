@@ -327,13 +327,13 @@ static void restore_life(struct core_sandbox *sb, const json_t *about)
 }
 
 /* The image of a container is looked up by its engine when it starts again, and is not pulled then. */
-static void restore_engine(struct core_sandbox *sb, const json_t *about)
+static int restore_engine(struct core_sandbox *sb, const json_t *about)
 {
         struct cella_err err = {0};
         if (word_index(engine_words, sandbox_registry_text(about, "engine")) != ENGINE_DOCKER)
-                return; /* rows of earlier versions have no engine */
+                return 0; /* rows of earlier versions have no engine */
         sb->engine = ENGINE_DOCKER;
-        used_image_remote(sb->image_name, false, &sb->image, &err);
+        return used_image_remote(sb->image_name, false, &sb->image, &err);
 }
 
 static void sandbox_registry_restore(struct core *core, const json_t *about)
@@ -352,7 +352,10 @@ static void sandbox_registry_restore(struct core *core, const json_t *about)
         copy_text(sb->image_name, sizeof sb->image_name,
                   sandbox_registry_text(about, "image")[0] ? sandbox_registry_text(about, "image")
                                                            : IMAGE_HOST);
-        restore_engine(sb, about);
+        if (restore_engine(sb, about) < 0) {
+                free(sb);
+                return;
+        }
         if (workspace == WORKSPACE_NONE)
                 workspace_name(sb->id, sb->engine, sb->directory);
         copy_text(sb->key, sizeof sb->key, sandbox_registry_text(about, "key"));
