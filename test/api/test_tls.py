@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import json
 import os
+import pwd
 import shutil
 import socket
 import ssl
@@ -212,6 +213,19 @@ def a_key_that_others_can_read_is_refused():
     refused(cella([*base, "--tls-cert", support.write(here("x"), "nothing"), "--tls-key", key]), 2, "TLS certificate")
     refused(cella([*base, "--tls-cert", cert]), 2, "belong together")
     refused(cella([*base, "--tls-cert", here("none"), "--tls-key", key]), 2, "--tls-cert")
+
+
+@test(users=["root"])
+def a_key_that_the_server_can_read_is_refused():
+    cert, key = certificate("one")
+    nobody = pwd.getpwnam("nobody")
+    base = ["serve", "--check-config", "--user", "nobody", "--state", here("st"), "--socket", here("s"), "--tls-cert", cert, "--tls-key", key]
+    for uid, gid, mode, good in ((0, 0, 0o640, True), (0, nobody.pw_gid, 0o640, False), (0, nobody.pw_gid, 0o600, True), (nobody.pw_uid, 0, 0o600, False)):
+        os.chown(key, uid, gid)
+        os.chmod(key, mode)
+        r = cella(base)
+        same(r.rc, 0 if good else 2, f"uid {uid}, gid {gid}, mode {mode:o}", r)
+        ensure(good or "the server, may read the key" in r.err, "the reason", r)
 
 
 @test

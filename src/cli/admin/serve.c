@@ -331,6 +331,7 @@ static int open_tls(struct serve *s, struct cella_err *err)
         s->tls.cert = s->options.tls_cert;
         s->tls.key = s->options.tls_key;
         s->tls.server_uid = s->user.uid;
+        s->tls.server_gid = s->user.gid;
         if ((s->tls.cert || s->tls.key) && !s->listen)
                 return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
                                "--tls-cert needs an address to listen on");

@@ -42,10 +42,13 @@ static int check_key(const struct serve_tls *tls, int fd, struct cella_err *err)
         struct stat st;
         if (fstat(fd, &st) < 0)
                 return err_set(err, CELLA_INTERNAL, -errno, "--tls-key %.150s", tls->key);
-        if ((st.st_mode & 0007) || (tls->server_uid != geteuid() && st.st_uid == tls->server_uid)) {
+        const bool of_server =
+                st.st_uid == tls->server_uid || ((st.st_mode & 0070) && st.st_gid == tls->server_gid);
+        if ((st.st_mode & 0007) || (tls->server_uid != geteuid() && of_server)) {
                 err_say(err, CELLA_INVALID_REQUEST, -EPERM,
-                        "--tls-key %.120s: mode %04o, uid %u: others, or the server, may read the key",
-                        tls->key, (unsigned)st.st_mode & 07777, (unsigned)st.st_uid);
+                        "--tls-key %.120s: mode %04o, uid %u, gid %u: others, or the server, may read the "
+                        "key",
+                        tls->key, (unsigned)st.st_mode & 07777, (unsigned)st.st_uid, (unsigned)st.st_gid);
                 return err_hint(err, "chown root and chmod 600 on it; if others have read it, use a new key");
         }
         return 0;

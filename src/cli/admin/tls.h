@@ -10,7 +10,7 @@
 
 struct serve_tls {
         const char *cert, *key;
-        unsigned server_uid;
+        unsigned server_uid, server_gid;
         int memory, for_server; /* the same file; -1: TLS is not used */
 };
 #define SERVE_TLS_NONE ((struct serve_tls){.memory = -1, .for_server = -1})
