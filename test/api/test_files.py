@@ -83,14 +83,15 @@ def ranges_of_a_file_are_read():
         data = bytes(range(100))
         d.put(s, "f", data)
         for header, first, last in (("bytes=0-9", 0, 9), ("bytes=90-", 90, 99), ("bytes=-5", 95, 99), ("bytes=-500", 0, 99),
-                                    ("bytes=50-500", 50, 99), ("bytes=99-99", 99, 99)):  # fmt: skip
+                                    ("bytes=50-500", 50, 99), ("bytes=99-99", 99, 99),
+                                    (f"bytes=0-{2**64 - 1}", 0, 99), (f"bytes=1-{2**64 - 1}", 1, 99), (f"bytes=-{2**64 - 1}", 0, 99)):  # fmt: skip
             a = d.request("GET", d.file(s, "f"), headers={"Range": header})
             same((a.status, a.body), (206, data[first : last + 1]), header, a)
             same(a.headers["Content-Range"], f"bytes {first}-{last}/100", header, a)
         for header in ("bytes=100-", "bytes=100-200", "bytes=5000-"):
             a = d.refused("invalid_request", "GET", d.file(s, "f"), headers={"Range": header}, status=416)
             same(a.headers["Content-Range"], "bytes */100", header, a)
-        for header in ("bytes=0-1,5-6", "lines=1-2", "bytes=9-1", "bytes=x-y", "bytes"):
+        for header in ("bytes=0-1,5-6", "lines=1-2", "bytes=9-1", "bytes=x-y", "bytes", "bytes=-0", f"bytes=0-{2**64}"):
             a = d.request("GET", d.file(s, "f"), headers={"Range": header})
             same((a.status, a.body), (200, data), header, a)
         d.put(s, "empty", b"")

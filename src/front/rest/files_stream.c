@@ -239,13 +239,11 @@ static bool parse_range(const char *text, struct transfer *t)
         memcpy(b, text + n + 1, m);
         b[m] = '\0';
         if ((n > 0 && parse_count(a, &first) < 0) || (m > 0 && parse_count(b, &last) < 0) ||
-            (n > 0 && m > 0 && last < first))
+            (n > 0 && m > 0 && last < first) || (n == 0 && last == 0))
                 return false;
         t->suffix = n == 0;
-        t->first = t->suffix ? 0 : first;
-        t->length = t->suffix ? last : m > 0 ? last - first + 1 : ~UINT64_C(0);
-        if (t->suffix && last == 0)
-                return false;
+        t->first = first;
+        t->length = t->suffix ? last : m > 0 && last < UINT64_MAX ? last - first + 1 : UINT64_MAX;
         return t->ranged = true;
 }
 
