@@ -76,12 +76,19 @@ def arguments():
     return options
 
 
+def load(path):
+    """Imports the tests of a file.  Another folder may have a module of the same name, which would be taken instead."""
+    module = importlib.import_module(path.stem)
+    if not path.samefile(module.__file__):
+        sys.exit(f"the tests of {path} are not run: {module.__file__} has the same name")
+
+
 def discover(options):
     """(test, user) pairs in the order of files and of definition, those that go beside the others first, those
     that must be alone last."""
     sys.path.insert(1, str(HERE / options.suite))
     for path in sorted((HERE / options.suite).glob("test_*.py")):
-        importlib.import_module(path.stem)
+        load(path)
     names = [t.name for t in support.registry]
     for name in names:
         if names.count(name) > 1:

@@ -25,7 +25,7 @@ def discover(options):
     global server
     server = pathlib.Path(options.cella).resolve().with_name("cella-server")
     for path in sorted(HERE.glob("test_*.py")):
-        importlib.import_module(path.stem)
+        runner.load(path)
     runner.HERE = HERE / "no tests of the kernel"
     return kernel_discover(options)
 

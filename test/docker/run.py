@@ -36,7 +36,7 @@ def discover(options):
     built = pathlib.Path(options.cella).resolve().parent
     engines.chosen = CHOSEN
     for path in sorted(HERE.glob("test_*.py")):
-        importlib.import_module(path.stem)
+        runner.load(path)
     runner.HERE = HERE / "no tests of the kernel"
     return kernel_discover(options)
 

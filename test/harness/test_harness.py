@@ -236,6 +236,24 @@ def an_empty_suite_fails():
 
 
 @test
+def a_file_that_another_one_of_its_name_hides_fails():
+    with tempfile.TemporaryDirectory() as directory:
+        for folder in ("one", "two"):
+            os.mkdir(f"{directory}/{folder}")
+            pathlib.Path(directory, folder, "test_small.py").write_text("")
+        program = f"""
+import pathlib, sys
+sys.path[:0] = [{str(TEST)!r}, {directory + "/one"!r}, {directory + "/two"!r}]
+import run
+run.load(pathlib.Path({directory + "/" + "one/test_small.py"!r}))
+print("one")
+run.load(pathlib.Path({directory + "/" + "two/test_small.py"!r}))
+"""
+        r = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100, check=False)
+    assert (r.returncode, r.stdout) == (1, "one\n") and "one/test_small.py has the same name" in r.stderr, r
+
+
+@test
 def fewer_tests_than_the_minimum_fail():
     status, out = suite('@test(users=["root"])\ndef fine(): pass\n', "--minimum", "2")
     assert status == 1 and "FAIL minimum: 1 tests were run, fewer than 2" in out, out
