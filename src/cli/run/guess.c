@@ -17,6 +17,7 @@
 #include "sys/raw.h"
 
 #define WORKSPACE "/workspace"
+#define TRIES 1000
 
 /* Opens a regular file below the workspace for reading, without blocking on other kinds. */
 static int open_beneath(const char *workspace, const char *file)
@@ -27,7 +28,10 @@ static int open_beneath(const char *workspace, const char *file)
         AUTO(sys_close) int dir = sys_openat(AT_FDCWD, workspace, O_PATH | O_DIRECTORY, 0);
         if (dir < 0)
                 return dir;
-        AUTO(sys_close) int fd = (int)sys_call4(SYS_openat2, dir, file, &how, sizeof how);
+        AUTO(sys_close) int fd = -EAGAIN;
+        /* EAGAIN: the path has "..", and some file on this machine was renamed or mounted meanwhile. */
+        for (unsigned i = 0; i < TRIES && fd == -EAGAIN; i++)
+                fd = (int)sys_call4(SYS_openat2, dir, file, &how, sizeof how);
         if (fd < 0)
                 return fd;
         return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? TAKE_FD(fd) : -EINVAL;
