@@ -49,6 +49,7 @@ static void init_handle(const struct message *message)
 {
         struct init_signal signal;
         struct init_list list;
+        struct init_room room;
         int r = -EPROTO;
         switch (message->type) {
         case INIT_PUT_FILE:
@@ -88,8 +89,10 @@ static void init_handle(const struct message *message)
         case INIT_ATTEMPTS:
                 if (attempts_made() && message->tag != 0)
                         reply(INIT_UNREACHED, 0, NULL, 0);
-                if (message->tag != 0)
-                        reply(INIT_DONE, message->tag, NULL, 0);
+                if (message->tag == 0)
+                        break;
+                tasks_room(&room);
+                reply(INIT_DONE, message->tag, &room, sizeof room);
                 break;
         default:
                 reply_failed(message->tag, CELLA_INTERNAL, r, "unknown request");

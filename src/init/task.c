@@ -140,11 +140,11 @@ static bool is_full_volume(const struct statfs *disk)
                ((uint64_t)disk->f_blocks - (uint64_t)disk->f_bfree) * block >= disk_limit;
 }
 
-/* The smallest free space of the writable file systems. Some file systems do not count inodes. */
-static void fill_disk(struct init_exited *exited)
+/* Some file systems do not count inodes. */
+void tasks_room(struct init_room *ret)
 {
         static const char *const places[] = {"/tmp", "/workspace"};
-        exited->disk_bytes_free = exited->disk_inodes_free = UINT64_MAX;
+        ret->disk_bytes_free = ret->disk_inodes_free = UINT64_MAX;
         for (size_t i = 0; i < ARRAY_LEN(places); i++) {
                 struct statfs disk;
                 if (sys_call2(SYS_statfs, places[i], &disk) < 0)
@@ -152,10 +152,10 @@ static void fill_disk(struct init_exited *exited)
                 uint64_t bytes = (uint64_t)disk.f_bavail * (uint64_t)disk.f_bsize;
                 if (disk.f_type == EXT4_TYPE)
                         bytes = bytes > EXT4_KEPT && !is_full_volume(&disk) ? bytes - EXT4_KEPT : 0;
-                if (bytes < exited->disk_bytes_free)
-                        exited->disk_bytes_free = bytes;
-                if (disk.f_files > 0 && disk.f_ffree < exited->disk_inodes_free)
-                        exited->disk_inodes_free = disk.f_ffree;
+                if (bytes < ret->disk_bytes_free)
+                        ret->disk_bytes_free = bytes;
+                if (disk.f_files > 0 && disk.f_ffree < ret->disk_inodes_free)
+                        ret->disk_inodes_free = disk.f_ffree;
         }
 }
 
@@ -175,7 +175,10 @@ static void report(struct task *task)
         }
         if (task->lists)
                 exited.none_added = list_none(task->tag, tasks_count() > 1);
-        fill_disk(&exited);
+        struct init_room room;
+        tasks_room(&room);
+        exited.disk_bytes_free = room.disk_bytes_free;
+        exited.disk_inodes_free = room.disk_inodes_free;
         /* Code that copes with having no network needs no explanation. */
         if (task->kind != TASK_OPERATION && task->status != 0 && attempts_made())
                 reply(INIT_UNREACHED, 0, NULL, 0);

@@ -18,6 +18,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct init_room;
 struct init_signal;
 struct rusage;
 
@@ -53,6 +54,8 @@ unsigned tasks_count(void);
 
 /* Sets the disk limit of the sandbox, by which its volume is recognised. */
 void tasks_limit_disk(uint64_t bytes);
+/* Reads the free space of the writable file systems. */
+void tasks_room(struct init_room *ret);
 
 /* Reaps dead children, kills the remaining processes of ended commands, and reports commands that have
  * none left. */

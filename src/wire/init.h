@@ -41,8 +41,9 @@ enum init_request {
         INIT_FORGET,   /* report refused calls again that were reported already, as after INIT_SPAWN: for new
                           code in an existing process.  No reply */
         INIT_ATTEMPTS, /* INIT_UNREACHED, if something tried to use the network since the last INIT_SPAWN or
-                          INIT_ATTEMPTS and there is none; then INIT_DONE.  For code that failed in an
-                          existing process.  Tag 0, for code that did not fail: no reply */
+                          INIT_ATTEMPTS and there is none; then INIT_DONE with struct init_room.  For code
+                          that failed in an existing process.  Tag 0, for code that did not fail: no
+                          reply */
         INIT_JOIN,  /* struct init_join and the container's writable mounts, as in wire/mounts.h, with "/" as
                        the source: instead of all requests up to INIT_GO, for an init in a container that
                        another program has created.  Descriptors: none, or those of INIT_NETWORK, which init
@@ -201,6 +202,12 @@ struct init_exited {
         uint64_t disk_inodes_free;
 };
 
+/* The smallest free space of the writable file systems; UINT64_MAX: not known. */
+struct init_room {
+        uint64_t disk_bytes_free;
+        uint64_t disk_inodes_free;
+};
+
 /* Sends a signal to the task with that tag.  SIGKILL reaches all descendants, even those that hide; other
  * signals go to its process group.  Tag 0: to every process except init. */
 struct init_signal {
@@ -291,5 +298,6 @@ struct init_event {
 
 _Static_assert(sizeof(struct init_exited) == 8 + 4 * 8 && sizeof(struct init_ready) == 24, "no holes");
 _Static_assert(sizeof(struct init_list) == 16 && sizeof(struct init_file) == 16, "no holes");
+_Static_assert(sizeof(struct init_room) == 16, "no holes");
 _Static_assert(sizeof(struct init_operate) == 32 && sizeof(struct init_stat) == 32, "no holes");
 _Static_assert(sizeof(struct init_event) == 16 && sizeof(struct init_spawn) == 28, "no holes");

@@ -339,6 +339,26 @@ def a_run_out_of_memory_ends_only_its_own_context(d):
     same((r["status"], r["error"]["name"], state(d, c)), ("memory_limit", "CalledProcessError", "idle"), "in a child")
 
 
+@test
+def a_run_that_fails_on_a_full_disk_says_so_and_its_context_stays(d):
+    s = d.sandbox(limits={"disk_bytes": 1 << 20}, persistent=False)
+    full = ("disk_limit", 1, "disk: 1 MiB reached; limits.disk_bytes, --disk")
+    codes = {"python3": ("open('f', 'wb').write(b'x' * (3 << 20))", "import os; os.remove('f')", "1 / 0"),
+             "bash": ("head -c 3000000 /dev/zero >f", "rm f", "(exit 1)")}  # fmt: skip
+    for runtime, (fills, clears, fails) in codes.items():
+        c = context(d, s, runtime)
+        r = run(d, c, fills)
+        same((r["status"], r["exit_code"], r["hint"]), full, runtime, r)
+        same(r["error"] and r["error"]["name"], "OSError" if runtime == "python3" else None, "the exception", r)
+        same(state(d, c), "idle", "the context")
+        ok(run(d, c, clears))
+        r = run(d, c, fails)
+        same((r["status"], r["exit_code"], r["hint"]), ("exited", 1, None), f"{runtime}, with room", r)
+    d.ok("PATCH", "/v1/settings", {"limits": {"disk_bytes": 1 << 20}}, unix=True)
+    r = d.ok("POST", "/v1/tools/execute_python", {"code": codes["python3"][0]})
+    same((r["status"], r["hint"]), ("disk_limit", "disk: 1 MiB reached; the setting limits.disk_bytes"), "execute_python", r)
+
+
 @test(settings=PATIENT)
 def a_context_that_dies_between_runs_reports_the_reason(d, c):
     ok(run(d, c, "import os, threading, time\nthreading.Thread(target=lambda: (time.sleep(0.2), os._exit(5))).start()"))

@@ -715,6 +715,11 @@ def an_attempt_of_a_run_in_a_context_is_a_violation_with_a_hint(d, s):
         for code, name in ((copes, None), ("1 / 0", "ZeroDivisionError")):
             r = d.ok("POST", run, {"code": code})
             same((r["error"] and r["error"]["name"], r["violations"], r["hint"]), (name, [], None), code, r)
+    # A shell has no exceptions.
+    shell = d.post(f"/v1/sandboxes/{s}/contexts", {"runtime": "bash"}, 201)["id"]
+    for code, violations in (("exec 3<>/dev/tcp/192.0.2.1/80 || false", NONE), ("exec 3<>/dev/tcp/192.0.2.1/80; true", []), ("false", [])):
+        r = d.ok("POST", f"/v1/sandboxes/{s}/contexts/{shell}/run", {"code": code})
+        same((r["violations"], bool(r["hint"])), (violations, bool(violations)), code, r)
     r = d.ok("POST", "/v1/tools/execute_python", {"code": REACHES})
     same((r["violations"], r["hint"][:8]), (NONE, "network:"), "execute_python")
     # The context dies with its run.

@@ -1,9 +1,10 @@
 /* core/context/ask.c -- asks init about a run that has ended.
  *
- * - Did a failed run try to use a network that its sandbox does not have?  At the end of a command, init
- *   reports that by itself, but a run in a context ends no command.  init sends INIT_UNREACHED, which the
- *   sandbox gives to its observers, before it answers.  Attempts of a run that did not fail are forgotten at
- *   its end, not at the beginning of the next one: code can be faster than the message.
+ * - Did a failed run try to use a network that its sandbox does not have, and is the disk full?  At the end
+ *   of a command, init reports both by itself, but a run in a context ends no command.  init sends
+ *   INIT_UNREACHED, which the sandbox gives to its observers, before it answers.  Attempts of a run that did
+ *   not fail are forgotten at its end, not at the beginning of the next one: code can be faster than the
+ *   message.
  * - Which files did the run change, if the request wants to know?
  *
  * Both questions have the same tag.  init answers each with INIT_DONE.  Then pictures among the files are
@@ -37,6 +38,7 @@ static void on_answer(void *context, const struct message *message, const char *
 {
         struct context_run *run = context;
         struct message m = *message;
+        struct init_room room;
         uint32_t incomplete;
         message_close_fds(&m);
         if (m.type == INIT_FILE) {
@@ -46,6 +48,10 @@ static void on_answer(void *context, const struct message *message, const char *
         if (m.type == INIT_DONE && m.len == sizeof incomplete) { /* the end of the list */
                 memcpy(&incomplete, data, sizeof incomplete);
                 run->result.files_truncated = incomplete != 0;
+        } else if (m.type == INIT_DONE && m.len == sizeof room) {
+                memcpy(&room, data, sizeof room);
+                run->facts.exited.disk_bytes_free = room.disk_bytes_free;
+                run->facts.exited.disk_inodes_free = room.disk_inodes_free;
         }
         if (--run->asked == 0)
                 context_run_answered(run);
@@ -65,15 +71,15 @@ bool context_run_ask(struct context_run *run)
                                                    (uint64_t)run->since.tv_nsec};
         if (!sb || !sandbox_takes_messages(sb))
                 return false;
-        const bool attempts = !sandbox_has_network(sb);
-        if (attempts && !run->error)
+        const bool failed = run->error || run->facts.exited.wait_status != 0;
+        if (!failed && !sandbox_has_network(sb))
                 channel_send(sb->channel, INIT_ATTEMPTS, 0, NULL, 0, NULL, 0, NULL, 0);
-        if ((!attempts || !run->error) && !run->request.list_files)
+        if (!failed && !run->request.list_files)
                 return false;
         run->ask_tag = channel_open_tag(sb->channel, on_answer, run);
         if (!run->ask_tag)
                 return false;
-        if (attempts && run->error)
+        if (failed)
                 context_ask(run, INIT_ATTEMPTS, NULL, 0);
         if (run->request.list_files)
                 context_ask(run, INIT_LIST, &list, sizeof list);
