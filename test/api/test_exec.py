@@ -178,7 +178,7 @@ def statuses_tell_the_true_cause(d):
 
 
 @test
-def hints_are_the_same_in_streams_contexts_tools_and_mcp(d, s):
+def hints_name_what_raises_a_limit_in_streams_contexts_tools_and_mcp(d, s):
     hint = "timeout: 1500 ms reached; limits.timeout_ms, --timeout"
     with d.events("POST", "/v1/exec", {"runtime": "sh", "code": "sleep 60", "timeout_ms": 1500}) as events:
         same(events.wait("exit")["hint"], hint, "in the event")
@@ -186,7 +186,14 @@ def hints_are_the_same_in_streams_contexts_tools_and_mcp(d, s):
     run = f"/v1/sandboxes/{s}/contexts/{c}/run"
     same(d.ok("POST", run, {"code": "import time; time.sleep(60)", "timeout_ms": 1500})["hint"], hint, "in a context")
     same(d.ok("POST", run, {"code": "1"})["hint"], None, "in a context, without a limit")
-    same(d.ok("POST", "/v1/tools/execute_shell", {"command": "sleep 60", "timeout_ms": 1500})["hint"], hint, "of a tool")
+    # A tool has arguments of its own, and no options.
+    hint = "timeout: 1500 ms reached; timeout_ms, or the setting limits.timeout_ms"
+    for tool, code in (("execute_shell", {"command": "sleep 60"}), ("execute_python", {"code": "import time; time.sleep(60)"}), ("execute_docker", {"image": "host", "command": "sleep 60"})):
+        same(d.ok("POST", f"/v1/tools/{tool}", {**code, "timeout_ms": 1500})["hint"], hint, tool)
+    fills = {"command": "i=0; while echo > f$i; do i=$((i+1)); done; exit 1"}
+    d.ok("PATCH", "/v1/settings", {"limits": {"disk_inodes": 50}}, unix=True)
+    same(d.ok("POST", "/v1/tools/execute_shell", fills)["hint"], "inodes: 50 reached; the setting limits.disk_inodes", "no argument of the tool")
+    d.ok("PATCH", "/v1/settings", {"limits": {"disk_inodes": 65536}}, unix=True)
     r = Http(d).tool("execute_shell", command="sleep 60", timeout_ms=1500)
     same((r["structuredContent"]["hint"], json.loads(r["content"][0]["text"])["hint"]), (hint, hint), "over MCP")
 

@@ -92,7 +92,8 @@ def sandbox_exec_has_the_schema_of_its_documentation(d):
     same((p["secrets"]["type"], p["secrets"]["additionalProperties"]["type"]), ("object", "string"), "secrets")
     o = t["output_schema"]
     same({n: f["type"] for n, f in o["properties"].items()},
-         {"stdout": "string", "stderr": "string", "exit_code": "integer"}, "output")  # fmt: skip
+         {"stdout": "string", "stderr": "string", "exit_code": "integer", "hint": "string"}, "output")  # fmt: skip
+    same(o["required"], ["stdout", "stderr", "exit_code"], "fields that are always there")
 
 
 @test
@@ -139,6 +140,21 @@ def sandbox_exec_says_runtime_not_found():
         same(a.json()["error"]["message"], "runtime not found: python3", "message")
         same(call(d, "sandbox.exec", runtime="sh", code="echo 1")["stdout"], "1\n", "another runtime")
         d.stop(check=False)
+
+
+@test
+def sandbox_exec_says_which_limit_or_refusal_ended_the_code(d):
+    network = "network: any address refused, no network in tier 'restricted'; network.tier and network.allowed_domains"
+    cases = [("python3", "import socket; socket.create_connection(('192.0.2.1', 80))", 1, network)]
+    if support.is_root():
+        cases.append(("python3", "x = bytearray(900 << 20)", 137, "memory: 512 MiB reached; the setting limits.memory_bytes"))
+    for runtime, code, exit_code, hint in cases:
+        r = call(d, "sandbox.exec", runtime=runtime, code=code)
+        same((r["exit_code"], r["hint"]), (exit_code, hint), code)
+        r = mcp.Modern(d).tool("sandbox.exec", runtime=runtime, code=code)
+        same((r["isError"], r["structuredContent"]["hint"], json.loads(r["content"][0]["text"])["hint"]), (False, hint, hint), f"{code}, through MCP")
+    for code in ("exit 3", "kill -9 $$"):
+        same("hint" in call(d, "sandbox.exec", runtime="sh", code=code), False, code)
 
 
 @test
@@ -390,6 +406,7 @@ def docker_runs_the_host_image_and_hints_how_to_pull_others(d):
     ensure("cella image pull python:3.12" in a.json()["error"]["hint"], "the hint says what helps", a)
     for command in ("", [], [1], {}, 5):
         same(error(d, "execute_docker", image="host", command=command)[:2], (400, "invalid_request"), command)
+    same(error(d, "execute_docker", image="host")[2], "command is required with image 'host'", "a view of the machine has no command of its own")
 
 
 @test(users=("root",))

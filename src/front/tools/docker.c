@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "core/settings/image_fields.h"
 #include "front/tools/internal.h"
+#include "image/store/store.h"
 
 #define STDIN_MAX (16 * 1024 * 1024)
 #define WORDS_MAX 1000
@@ -74,7 +75,14 @@ const struct field *docker_tool_input(void)
 
 void docker_tool_begin(struct tool_call *call)
 {
-        json_t *command = json_object_get(call->arguments, "command"), *document = run_document(call);
+        json_t *command = json_object_get(call->arguments, "command"), *document;
+        struct cella_err err = {0};
+        if (!command && !strcmp(tool_text(call, "image"), IMAGE_HOST)) {
+                err_say(&err, CELLA_INVALID_REQUEST, -EINVAL, "command is required with image 'host'");
+                tool_fail(call, &err);
+                return;
+        }
+        document = run_document(call);
         if (json_is_string(command)) {
                 json_object_set_new(document, "runtime", json_string("sh"));
                 json_object_set(document, "code", command);

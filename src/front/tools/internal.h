@@ -65,6 +65,8 @@ void run_begin(struct tool_call *call, json_t *document, bool bare);
 
 /* ---- result.c: results of executions ---- */
 const struct field *result_fields(void);
+/* Changes the hint to what a caller of this tool can do: its own arguments, and the settings. */
+void result_hint(const struct tool_call *call, struct cella_result *result);
 /* Fills *ret; run may be NULL.  Takes ownership of nothing. */
 int result_make(const struct tool_call *call, const struct cella_result *result,
                 const struct exec_request *request, uint32_t walls, uint32_t missing,

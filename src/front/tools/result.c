@@ -3,9 +3,11 @@
  * Programs get the object of the HTTP API.  Models get a text that omits details that say nothing about the
  * code, because models pay for each word. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/auto.h"
 #include "base/err.h"
 #include "engine/result.h"
 #include "front/tools/brief.h"
@@ -197,11 +199,46 @@ static int result_brief(const struct tool_call *call, const struct cella_result 
         return e;
 }
 
-int result_make(const struct tool_call *call, const struct cella_result *r,
+static bool has_field(const struct tool *tool, const char *name)
+{
+        for (const struct field *f = tool->input(); f->name; f++)
+                if (!strcmp(f->name, name))
+                        return true;
+        return false;
+}
+
+/* A caller of a tool cannot use the options of the command line, and a limit may be an argument of the tool,
+ * under another name. */
+void result_hint(const struct tool_call *call, struct cella_result *r)
+{
+        static const struct {
+                const char *setting, *argument;
+        } limits[] = {{"limits.memory_bytes", "memory_mb"}, {"limits.timeout_ms", "timeout_ms"}};
+        char hint[2 * sizeof r->hint], *fix = strstr(r->hint, "; limits."),
+                                       *options = strstr(r->hint, ", --");
+        const char *argument = "";
+        if (options)
+                *options = '\0';
+        if (!fix)
+                return;
+        *fix = '\0';
+        fix += strlen("; ");
+        for (size_t i = 0; i < ARRAY_LEN(limits); i++)
+                if (!strcmp(fix, limits[i].setting) && has_field(call->tool, limits[i].argument))
+                        argument = limits[i].argument;
+        snprintf(hint, sizeof hint, "%s; %s%sthe setting %s", r->hint, argument, *argument ? ", or " : "",
+                 fix);
+        snprintf(r->hint, sizeof r->hint, "%.*s", (int)sizeof r->hint - 1, hint);
+}
+
+int result_make(const struct tool_call *call, const struct cella_result *result,
                 const struct exec_request *request, uint32_t walls, uint32_t missing,
                 const struct result_run *run, struct tool_result *ret)
 {
+        struct cella_result shown = *result;
+        const struct cella_result *r = &shown;
         struct cella_isolation isolation;
+        result_hint(call, &shown);
         isolation_fill(walls, missing, &isolation);
         struct result_about about = exec_request_about(request, &isolation);
         about.run = run;

@@ -114,6 +114,9 @@ const struct field *exec_tool_output(void)
                 {"stdout", FIELD_STRING, FIELD_REQUIRED, .help = "What it wrote there."},
                 {"stderr", FIELD_STRING, FIELD_REQUIRED, .help = "What it wrote there."},
                 {"exit_code", FIELD_INTEGER, FIELD_REQUIRED, .help = "0 is success."},
+                {"hint", FIELD_STRING,
+                 .help = "Only if a limit or a refused connection ended the code: which, and what raises or "
+                         "allows it."},
                 {0}};
         return fields;
 }
@@ -196,6 +199,8 @@ static int write_bare(const struct cella_result *r, struct tool_result *ret)
         json_put_bytes(&j, "stdout", r->output[CELLA_STDOUT], r->output_len[CELLA_STDOUT]);
         json_put_bytes(&j, "stderr", r->output[CELLA_STDERR], r->output_len[CELLA_STDERR]);
         json_put_number(&j, "exit_code", (uint64_t)r->exit_code);
+        if (r->hint[0] && r->status != CELLA_TIMEOUT) /* that is an error, which has a hint of its own */
+                json_put_string(&j, "hint", r->hint);
         json_put_close(&j, '}');
         fclose(j.out);
         return 0;
@@ -217,8 +222,12 @@ static int brief_bare(const struct tool_call *call, const struct cella_result *r
         }
 }
 
-static void fill_bare(const struct tool_call *call, const struct cella_result *r, struct tool_result *ret)
+static void fill_bare(const struct tool_call *call, const struct cella_result *result,
+                      struct tool_result *ret)
 {
+        struct cella_result shown = *result;
+        const struct cella_result *r = &shown;
+        result_hint(call, &shown);
         int e = call->options.for_model ? brief_bare(call, r, ret) : write_bare(r, ret);
         if (e < 0) {
                 err_set(&ret->err, CELLA_INTERNAL, e, "result");
