@@ -22,10 +22,12 @@ static int check_tier(const struct settings *settings, const struct caller *call
                         tier_words[tier]);
                 return err_hint(err, "this key may have at most %s", tier_words[caller->tier_max]);
         }
-        if (said && tier > settings->tier)
-                return err_say(err, CELLA_ACCESS_DENIED, -EACCES,
-                               "access denied: network.tier %s, the settings allow %s", tier_words[tier],
-                               tier_words[settings->tier]);
+        if (said && tier > settings->tier) {
+                err_say(err, CELLA_ACCESS_DENIED, -EACCES,
+                        "access denied: network.tier %s, the settings allow %s", tier_words[tier],
+                        tier_words[settings->tier]);
+                return err_hint(err, "cella settings set network.tier %s", tier_words[tier]);
+        }
         return 0;
 }
 

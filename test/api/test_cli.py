@@ -247,11 +247,11 @@ def a_body_without_end_is_refused():
 def create_prints_the_id():
     r, requests = against(
         answer({"id": SBX, "state": "running"}, 201), "create", "--ttl", "1h", "--idle", "10m", "--workspace", "ro",
-        "--in-memory", "--agent", "bob", "--metadata", "k=v=w", "--metadata", "e=", "--memory", "256M", "--cpus", "0.5")
+        "--in-memory", "--agent", "bob", "--engine", "docker", "--metadata", "k=v=w", "--metadata", "e=", "--memory", "256M", "--cpus", "0.5")
     expect(r, out=SBX + "\n")
     same((requests[0].method, requests[0].path), ("POST", "/v1/sandboxes"), "request")
     same(requests[0].json(), {
-        "ttl_ms": 3600000, "idle_timeout_ms": 600000, "persistent": False, "workspace": "ro", "agent": "bob",
+        "ttl_ms": 3600000, "idle_timeout_ms": 600000, "persistent": False, "workspace": "ro", "agent": "bob", "engine": "docker",
         "metadata": {"k": "v=w", "e": ""}, "limits": {"memory_bytes": 268435456, "cpus": 0.5}}, "body")
 
 
@@ -408,7 +408,9 @@ def exec_refuses_code_that_json_cannot_carry():
 @test
 def exec_without_a_sandbox_uses_a_fresh_one_or_a_session():
     cases = [(["-"], {}), (["--session", "s"], {"session": "s"}), (["--agent", "a", "--workspace", "rw"], {"agent": "a", "workspace": "rw"}),
-             (["--scope", "shared", "-"], {"scope": "shared"}), (["-", "--session", "s"], {"session": "s"})]
+             (["--scope", "shared", "-"], {"scope": "shared"}), (["-", "--session", "s"], {"session": "s"}),
+             (["--image", "tiny", "--engine", "docker", "-"], {"image": "tiny", "engine": "docker"}),
+             (["-", "--allow-import", "json", "--allow-import", "re"], {"allowed_imports": ["json", "re"]})]
     for words, fields in cases:
         r, requests = against(events(exit_event()), "exec", *words, "--", "x", "--json")
         expect(r, out="")
@@ -426,7 +428,7 @@ def exec_options_stand_on_both_sides_of_the_sandbox():
 @test
 def exec_words_that_are_wrong_are_usage_errors():
     for words in ([], ["python3", "-c", "x"], [SBX], [SBX, "sh"], [SBX, "sh", "-c"], [SBX, "--session", "s", "--", "x"],
-                  ["--background", "-", "--", "x"], [SBX, "--env", "x", "--", "x"], ["../..", "--", "x"]):
+                  ["--background", "-", "--", "x"], [SBX, "--image", "x", "--", "x"], [SBX, "--engine", "native", "--", "x"], [SBX, "--env", "x", "--", "x"], ["../..", "--", "x"]):
         r, requests = against(events(exit_event()), "exec", *words)
         refused(r, 2)
         same(requests, [], "requests")

@@ -879,7 +879,8 @@ def sandboxes_are_leased_and_replaced(d):
     until(lambda: lender(d)["in_use"] == 0, 30, "its end")
     d.refused("not_found", "POST", "/v1/pools/release", {"id": s["id"]}, "no leased sandbox")
     other = d.post("/v1/sandboxes", {}, 201)["id"]
-    d.refused("not_found", "POST", "/v1/pools/release", {"id": other}, "no leased sandbox")
+    a = d.refused("not_found", "POST", "/v1/pools/release", {"id": other}, "no leased sandbox")
+    ensure("cella pool acquire" in a.json()["error"]["hint"], "the hint names the command, too", a)
 
 
 @test(settings={"pools": [{"runtime": "sh", "size": 0, "lease": 1}], "sandboxes": {"spare": 0}})

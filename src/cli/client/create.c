@@ -9,7 +9,7 @@
 #include "cli/text.h"
 
 struct create_options {
-        const char *socket, *name, *workspace, *agent, *image;
+        const char *socket, *name, *workspace, *agent, *image, *engine;
         struct api_network network;
         uint64_t ttl_ms, idle_ms;
         struct cli_list metadata, mounts;
@@ -36,6 +36,8 @@ static const struct cli_option options[] = {
         API_NETWORK_OPTIONS(struct create_options),
         {"image", "NAME", "root file system: the name of an image, or host for a view of this machine",
          CLI_INTO(CLI_TEXT, struct create_options, image)},
+        {"engine", "native|docker", "the engine that creates the sandbox",
+         CLI_INTO(CLI_TEXT, struct create_options, engine)},
         API_SOCKET_OPTION(struct create_options),
         API_JSON_OPTION(struct create_options),
 };
@@ -59,6 +61,8 @@ static int put_body(struct api_body *body, const struct create_options *o, struc
                 json_put_string(&body->j, "agent", o->agent);
         if (o->image)
                 json_put_string(&body->j, "image", o->image);
+        if (o->engine)
+                json_put_string(&body->j, "engine", o->engine);
         api_network_put(&body->j, &o->network);
         r = api_metadata_put(&body->j, &o->metadata, err);
         if (r == 0)

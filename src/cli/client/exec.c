@@ -21,9 +21,9 @@
 #define REFUSED_REPORTED 8 /* refused connections */
 
 struct exec_options {
-        const char *socket, *session, *agent, *scope, *workspace, *cwd;
+        const char *socket, *session, *agent, *scope, *workspace, *cwd, *image, *engine;
         bool json, detach, background, no_stdin, kill_on_output;
-        struct cli_list env, secrets, mounts;
+        struct cli_list env, secrets, mounts, imports;
         struct api_network network;
         struct cella_options limits;
         struct cella_command command;
@@ -42,12 +42,18 @@ static const struct cli_option options[] = {
          CLI_INTO(CLI_TEXT, struct exec_options, scope)},
         {"workspace", "none|ro|rw", "mount the agent's directory at /workspace; leave out SBX",
          CLI_INTO(CLI_TEXT, struct exec_options, workspace)},
+        {"image", "NAME", "root file system: the name of an image, or host; leave out SBX",
+         CLI_INTO(CLI_TEXT, struct exec_options, image)},
+        {"engine", "native|docker", "the engine that creates the sandbox; leave out SBX",
+         CLI_INTO(CLI_TEXT, struct exec_options, engine)},
         API_MOUNT_OPTION(struct exec_options),
         API_NETWORK_OPTIONS(struct exec_options),
         {"env", "NAME=VALUE", "set a variable", CLI_INTO(CLI_LIST, struct exec_options, env)},
         {"secret", "VARIABLE=NAME", "set a variable to the value of a secret",
          CLI_INTO(CLI_LIST, struct exec_options, secrets)},
         {"cwd", "DIR", "working directory (/workspace)", CLI_INTO(CLI_TEXT, struct exec_options, cwd)},
+        {"allow-import", "MODULE", "refuse code that imports any other module; may be repeated",
+         CLI_INTO(CLI_LIST, struct exec_options, imports)},
         {"no-stdin", NULL, "do not pass standard input to the code",
          CLI_INTO(CLI_FLAG, struct exec_options, no_stdin)},
         {"detach", NULL, "do not wait for the end: print the execution's id",
@@ -140,6 +146,9 @@ static int put_body(struct api_body *body, const struct exec_options *o, struct 
         put_string(&body->j, "scope", o->scope);
         put_string(&body->j, "workspace", o->workspace);
         put_string(&body->j, "cwd", o->cwd);
+        put_string(&body->j, "image", o->image);
+        put_string(&body->j, "engine", o->engine);
+        api_strings_put(&body->j, "allowed_imports", &o->imports);
         api_network_put(&body->j, &o->network);
         api_limits_put(&body->j, "limits", &o->limits);
         if (o->input_len > 0) {
@@ -345,10 +354,11 @@ static int take_words(const struct cli_command *self, int argc, char **argv, str
                         at < argc ? ", not '" : "", at < argc ? argv[at] : "", at < argc ? "'" : "");
                 return err_hint(err, "cella exec --help");
         }
-        if (o->sandbox && (o->session || o->agent || o->scope || o->workspace || o->mounts.n > 0))
+        if (o->sandbox &&
+            (o->session || o->agent || o->scope || o->workspace || o->image || o->engine || o->mounts.n > 0))
                 return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
-                               "--session, --agent, --scope, --workspace and --mount select the sandbox: "
-                               "leave out %s",
+                               "--session, --agent, --scope, --workspace, --image, --engine and --mount "
+                               "select the sandbox: leave out %s",
                                o->sandbox);
         if (o->background && !o->sandbox)
                 return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,

@@ -113,7 +113,7 @@ static int set_network(void *target, const char *value, struct cella_err *err)
                         return 0;
                 }
         return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
-                       "--network may be none, standard or elevated, not '%.60s'", value);
+                       "--network may be none (or restricted), standard or elevated, not '%.60s'", value);
 }
 
 static int add_pattern(struct cli_list *list, enum policy_list kind, const char *option, const char *value,

@@ -159,7 +159,7 @@ void rest_pool_release(struct call *call, json_t *body)
                 api_reply_nothing(call);
         } else {
                 err_say(&err, CELLA_NOT_FOUND, -ENOENT, "no leased sandbox '%.60s'", id);
-                err_hint(&err, "POST /v1/pools/acquire leases one");
+                err_hint(&err, "POST /v1/pools/acquire, or cella pool acquire, leases one");
                 api_reply_err(call, &err);
         }
         json_decref(body);
