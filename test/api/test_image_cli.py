@@ -296,6 +296,7 @@ say "running apt-get update"
 case "$*" in
 *no-such-package*) echo "E: Unable to locate package no-such-package" >&2; exit 1 ;;
 *nowhere.example*) echo "W: Could not resolve 'nowhere.example'" >&2; echo "E: apt-get update failed" >&2; exit 1 ;;
+*unsigned*) echo "E: The repository 'http://x Release' is not signed." >&2; exit 1 ;;
 *sarge*) echo "E: The repository 'http://x sarge Release' does not have a Release file." >&2; exit 1 ;;
 *cut*) say "creating tarball"; head -c 5000 "$HOME/root.tar"; exit 1 ;;
 *slow*) trap 'echo ended >"$HOME/trapped"; exit 1' TERM; say "downloading packages with apt"; while :; do sleep 0.1; done ;;
@@ -329,6 +330,9 @@ def bootstrap_imports_the_archive_of_mmdebstrap():
     for more, part in ((["--packages", "no-such-package"], "there is no package 'no-such-package' in Debian bookworm"), (["--mirror", "http://nowhere.example/debian"], "the mirror http://nowhere.example/debian cannot be reached"),
                        (["--debian", "sarge"], "has no Debian 'sarge'"), (["--packages", "cut"], "mmdebstrap ended with status 1")):  # fmt: skip
         refused(image("bootstrap", "bad", *more, env=env), 125, part)
+    for mirror, parts in (("http://unsigned.example/ubuntu", ("apt-get install ubuntu-keyring", "packages.debian.org/trixie/ubuntu-keyring")),
+                          ("http://unsigned.example/debian", ("apt-get install debian-archive-keyring",))):  # fmt: skip
+        refused(image("bootstrap", "bad", "--mirror", mirror, env=env), 125, "the signatures of", *parts)
     refused(image("bootstrap", "bad", env={**os.environ, "PATH": "/nowhere"}), 125, "mmdebstrap is not installed", "apt-get install mmdebstrap")
     process = spawn("image", "bootstrap", "bad", "--packages", "slow", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
     ensure(process.stderr.readline().startswith(b"step 1") and process.stderr.readline().startswith(b"step 2"), "it begins")

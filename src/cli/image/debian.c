@@ -248,8 +248,11 @@ int debian_explain(const struct debian *d, int status, struct cella_err *err)
         if (d->no_key) {
                 err_say(err, CELLA_ENGINE_UNAVAILABLE, -ENOKEY, "the signatures of %.120s cannot be checked",
                         d->mirror);
-                return err_hint(err, "apt-get install %s",
-                                strstr(d->mirror, "ubuntu") ? "ubuntu-keyring" : "debian-archive-keyring");
+                return strstr(d->mirror, "ubuntu")
+                               ? err_hint(err,
+                                          "apt-get install ubuntu-keyring; Debian 12 has no such package, "
+                                          "use https://packages.debian.org/trixie/ubuntu-keyring")
+                               : err_hint(err, "apt-get install debian-archive-keyring");
         }
         if (d->no_mode) {
                 err_say(err, CELLA_ISOLATION_UNAVAILABLE, -EPERM,
