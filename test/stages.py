@@ -203,7 +203,7 @@ STAGES = [
     Stage("torture", "full", 900, 220, [["tools/torture", "build-asan", "build-torture", "--tries", "6", "--seconds", "1"]], QUIET, 2, ("build-asan",)),
     # ---- nightly: ./dev test --nightly, at most 150 minutes; each is a part that can be run by itself ----
     # Images of real packages: some hundred megabytes each.
-    Stage("recipes", "nightly", 3600, 6, [[PYTHON, "test/api/run.py", "--cella", "build/src/cella", "--user", "root", "--file", "test_image_cli", "--only", "recipe"]],
+    Stage("recipes", "nightly", 3600, 9, [[PYTHON, "test/api/run.py", "--cella", "build/src/cella", "--user", "root", "--file", "test_image_cli", "--only", "recipe"]],
           packages=DEBIAN, environment=ALL),
     Stage("apt", "nightly", 900, 1, [[PYTHON, "test/api/run.py", "--cella", "build/src/cella", "--user", "root", "--file", "test_users", "--only", "real_debian"]],
           packages=DEBIAN, environment=ALL),

@@ -18,7 +18,7 @@ sys.path.remove(str(HERE))
 sys.path.insert(1, str(HERE))
 
 kernel_discover, kernel_setup = runner.discover, runner.support.setup
-runner.EXPECTED_SKIPS.update({"no volumes here", "views serve once with this kernel", "no static program on this machine", "no numpy for python3 in a sandbox", "no pip for /usr/bin/python3", "no Python.h for /usr/bin/python3", "no module six in the packages of this machine", "no npm in /usr", "no pandas and matplotlib for /usr/bin/python3", "no matplotlib for /usr/bin/python3", "the server is built with a sanitizer", "the server is built to measure coverage", "a real Debian takes a minute: CELLA_TEST_ALL=1", "no mmdebstrap on this machine", "no programs of ./dev setup servers", "cella-image is installed on this machine", "real roots take minutes: CELLA_TEST_ALL=1, or CELLA_TEST_CACHE", "a slow upload takes half a minute: CELLA_TEST_ALL=1"})
+runner.EXPECTED_SKIPS.update({"no volumes here", "views serve once with this kernel", "no static program on this machine", "no numpy for python3 in a sandbox", "no pip for /usr/bin/python3", "no Python.h for /usr/bin/python3", "no module six in the packages of this machine", "no npm in /usr", "no pandas and matplotlib for /usr/bin/python3", "no matplotlib for /usr/bin/python3", "the server is built with a sanitizer", "the server is built to measure coverage", "a real Debian takes a minute: CELLA_TEST_ALL=1", "no mmdebstrap on this machine", "no keys of Ubuntu on this machine", "no programs of ./dev setup servers", "cella-image is installed on this machine", "real roots take minutes: CELLA_TEST_ALL=1, or CELLA_TEST_CACHE", "a slow upload takes half a minute: CELLA_TEST_ALL=1"})
 
 
 def discover(options):
