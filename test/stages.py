@@ -177,7 +177,7 @@ STAGES = [
     Stage("tsan-log", "full", 600, 18, [[*NO_ASLR, *w] for w in suite("test/api/run.py", "--file", "test_executions", "--slack", "10", "-j", "2", build="build-tsan")],
           BOXES, 1, ("build-tsan",), environment=TSAN),
     Stage("asan-images", "full", 600, 114, suite("test/image/run.py", "--slack", "5", "-j", "2", build="build-asan"), BOXES, 1, ("build-asan",), environment=ASAN),
-    *(Stage(engine, "full", 600, 102, suite("test/docker/run.py", "-j", "2"), setup=("docker",), packages=ENGINES, environment={"CELLA_TEST_ENGINE": engine})
+    *(Stage(engine, "full", 600, 105, suite("test/docker/run.py", "-j", "2"), setup=("docker",), packages=ENGINES, environment={"CELLA_TEST_ENGINE": engine})
       for engine in ("docker", "podman")),
     Stage("registries", "full", 400, 105, [[PYTHON, "test/image/registry.py", "--image", "build/src/cella-image", "--user", user, "@only"]
                                            for user in ("root", "user")], packages=REGISTRIES, skips=()),

@@ -122,13 +122,17 @@ int container_stats(const char *socket, const char *id, struct keeper_counted *r
                        : 0;
 }
 
-void container_tighten(const char *socket, const char *id, uint64_t memory, uint64_t processes)
+void container_limit(const char *socket, const char *id, uint64_t memory, uint64_t processes,
+                     uint64_t cpus_milli)
 {
         AUTO(docker_api_answer_done) struct docker_api_answer answer = {0};
         struct cella_err ignored = {0};
-        char path[160], body[200];
-        snprintf(body, sizeof body, "{\"Memory\":%llu,\"MemorySwap\":%llu,\"PidsLimit\":%llu}",
-                 (unsigned long long)memory, (unsigned long long)memory, (unsigned long long)processes);
+        char path[160], cpus[48] = "", body[250];
+        if (cpus_milli > 0)
+                snprintf(cpus, sizeof cpus, ",\"NanoCpus\":%llu",
+                         (unsigned long long)container_cpus(cpus_milli) * 1000000);
+        snprintf(body, sizeof body, "{\"Memory\":%llu,\"MemorySwap\":%llu,\"PidsLimit\":%llu%s}",
+                 (unsigned long long)memory, (unsigned long long)memory, (unsigned long long)processes, cpus);
         const struct docker_api_request q = {.socket = socket,
                                              .method = "POST",
                                              .path = path_of(path, id, "/update"),

@@ -30,7 +30,7 @@ struct container_spec {
 char *container_document(const struct container_spec *spec);
 
 /* Starting a container needs some memory and threads in its groups.  With lower limits it starts with these,
- * and container_tighten() lowers them before any code runs. */
+ * and container_limit() lowers them before any code runs. */
 #define CONTAINER_MEMORY_LEAST (24u << 20)
 #define CONTAINER_PROCESSES_LEAST 32u
 #define CONTAINER_PROCESSES_KERNEL 1024u /* threads of a runtime's own kernel */
@@ -39,6 +39,8 @@ char *container_document(const struct container_spec *spec);
  * attaches. */
 uint64_t container_processes(const struct keeper_make *make, bool attaches);
 uint64_t container_processes_least(enum docker_transport transport);
+/* Returns the limit without what this machine does not have: engines refuse that. */
+uint64_t container_cpus(uint64_t cpus_milli);
 
 /* All of these wait for the engine, see api.h. */
 int container_create(const struct container_spec *spec, char ret[REPLY_ID_MAX], struct cella_err *err);
@@ -47,8 +49,10 @@ int container_pause(const char *socket, const char *id, bool pause, struct cella
 int container_inspect(const char *socket, const char *id, struct reply_state *ret, struct cella_err *err);
 int container_stats(const char *socket, const char *id, struct keeper_counted *ret, struct cella_err *err);
 
-/* Lowers limits with which the container was started.  The kernel tells whether it worked (usage.h). */
-void container_tighten(const char *socket, const char *id, uint64_t memory_bytes, uint64_t processes);
+/* Changes the limits of a running container; cpus_milli 0: not that one.  The kernel tells whether it worked
+ * (usage.h). */
+void container_limit(const char *socket, const char *id, uint64_t memory_bytes, uint64_t processes,
+                     uint64_t cpus_milli);
 
 /* Sends SIGKILL to all processes; succeeds also if the container is gone. */
 int container_kill(const char *socket, const char *id, struct cella_err *err);

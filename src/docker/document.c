@@ -81,20 +81,22 @@ static void docker_document_put_number(json_t *object, const char *name, uint64_
         json_object_set_new(object, name, json_integer((json_int_t)value));
 }
 
+uint64_t container_cpus(uint64_t cpus_milli)
+{
+        const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+        return cpus > 0 && cpus_milli > (uint64_t)cpus * 1000 ? (uint64_t)cpus * 1000 : cpus_milli;
+}
+
 static void put_limits(json_t *host, const struct container_spec *spec)
 {
         const struct cella_limits *limits = &spec->make->limits;
-        const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-        uint64_t cpus_milli = limits->cpus_milli;
-        if (cpus > 0 && cpus_milli > (uint64_t)cpus * 1000) /* engines refuse more than there are */
-                cpus_milli = (uint64_t)cpus * 1000;
         const uint64_t memory =
                 limits->memory_bytes > CONTAINER_MEMORY_LEAST ? limits->memory_bytes : CONTAINER_MEMORY_LEAST;
         const uint64_t processes = container_processes(spec->make, spec->transport != DOCKER_SOCKET);
         const uint64_t least = container_processes_least(spec->transport);
         docker_document_put_number(host, "Memory", memory);
         docker_document_put_number(host, "MemorySwap", memory); /* memory and swap together: no swap */
-        docker_document_put_number(host, "NanoCpus", cpus_milli * 1000000);
+        docker_document_put_number(host, "NanoCpus", container_cpus(limits->cpus_milli) * 1000000);
         docker_document_put_number(host, "PidsLimit", processes > least ? processes : least);
         docker_document_put_number(host, "ShmSize",
                                    limits->disk_bytes < SHM_BYTES ? limits->disk_bytes : SHM_BYTES);

@@ -367,10 +367,13 @@ static void tighten(struct work *w, uint64_t processes)
         const struct keeper_make *m = &w->making->make;
         const uint64_t least = container_processes_least((enum docker_transport)w->engine.transport);
         const uint64_t now = processes > least ? processes : least;
-        if (w->other_kernel)
+        w->sandbox->processes_beside = (uint32_t)(processes - m->limits.processes);
+        if (w->other_kernel) {
+                w->sandbox->processes_least = (uint32_t)least;
                 processes = now;
+        }
         if (m->limits.memory_bytes < CONTAINER_MEMORY_LEAST || processes < now)
-                container_tighten(w->engine.socket, w->container, m->limits.memory_bytes, processes);
+                container_limit(w->engine.socket, w->container, m->limits.memory_bytes, processes, 0);
         usage_tighten(&w->sandbox->usage, m->limits.memory_bytes, processes);
 }
 

@@ -108,3 +108,26 @@ void order_freeze(void *argument)
                 docker_order_done(o, KEEPER_DONE);
         order_free(o);
 }
+
+/* Some versions of Podman (4.3) have no such request, so the groups are also written, if that is permitted.
+ */
+void order_raise(void *argument)
+{
+        struct order *o = argument;
+        struct docker_sandbox *c = o->sandbox;
+        const struct keeper_raise *raise = &o->raise;
+        struct cella_err err = {0};
+        uint64_t processes = (uint64_t)raise->processes + c->processes_beside;
+        if (processes < c->processes_least)
+                processes = c->processes_least;
+        container_limit(c->socket, c->container, raise->memory_bytes, processes, raise->cpus_milli);
+        if (usage_raise(&c->usage, raise->memory_bytes, processes, container_cpus(raise->cpus_milli))) {
+                docker_order_done(o, KEEPER_DONE);
+        } else {
+                err_say(&err, CELLA_ISOLATION_UNAVAILABLE, -ENOTSUP,
+                        "cgroup: a limit of a running sandbox cannot be raised here");
+                err_hint(&err, "the container engine does not do it: make a sandbox with the higher limit");
+                process_fail(o->number, &err);
+        }
+        order_free(o);
+}

@@ -17,9 +17,10 @@ struct docker_sandbox {
         int pidfd;                      /* of init; -1: its process is not visible from here */
         int control;                    /* to init, which exits when it is shut down; -1: none */
         struct usage usage;
-        pthread_mutex_t lock;       /* protects the following members */
-        struct keeper_counted last; /* the last reading */
-        bool inspected;             /* after its death: the engine was asked for its state */
+        uint32_t processes_beside, processes_least; /* in the group: besides those of the limit; at least */
+        pthread_mutex_t lock;                       /* protects the following members */
+        struct keeper_counted last;                 /* the last reading */
+        bool inspected;                             /* after its death: the engine was asked for its state */
 };
 
 /* Makes a sandbox with one reference, which is not in the table. */

@@ -127,14 +127,11 @@ void usage_tighten(const struct usage *u, uint64_t memory_bytes, uint64_t proces
                 docker_usage_put(u->pids, "pids.max", processes);
 }
 
-/* v2: "QUOTA PERIOD". */
-static bool limits_cpus(const struct usage *u, uint32_t cpus_milli)
+/* Returns the limit on CPUs in thousandths; UINT64_MAX: none.  v2: "QUOTA PERIOD". */
+static uint64_t cpus_of(const struct usage *u)
 {
         uint64_t quota = UINT64_MAX, period = PERIOD_US;
-        const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
         char text[64], *end = NULL;
-        if (cpus > 0 && (uint64_t)cpus * 1000 <= cpus_milli)
-                return true; /* all CPUs */
         if (u->v2 && sys_read_file(u->cpu, "cpu.max", text, sizeof text) > 0 &&
             strncmp(text, "max", 3) != 0) {
                 quota = strtoull(text, &end, 10);
@@ -143,8 +140,54 @@ static bool limits_cpus(const struct usage *u, uint32_t cpus_milli)
                 docker_usage_get(u->cpu, "cpu.cfs_quota_us", NULL, &quota);
                 docker_usage_get(u->cpu, "cpu.cfs_period_us", NULL, &period);
         }
-        return quota != UINT64_MAX && period > 0 && quota / period < 1000000 &&
-               quota * 1000 <= ((uint64_t)cpus_milli + 1) * period;
+        return quota != UINT64_MAX && period > 0 && quota / period < 1000000 ? quota * 1000 / period
+                                                                             : UINT64_MAX;
+}
+
+static bool limits_cpus(const struct usage *u, uint32_t cpus_milli)
+{
+        const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+        if (cpus > 0 && (uint64_t)cpus * 1000 <= cpus_milli)
+                return true; /* all CPUs */
+        return cpus_of(u) <= (uint64_t)cpus_milli + 1;
+}
+
+static bool cpus_below(const struct usage *u, uint64_t cpus_milli)
+{
+        const uint64_t have = cpus_of(u);
+        return have != UINT64_MAX && have + 1 < cpus_milli; /* the kernel may round down */
+}
+
+static void raise_cpus(const struct usage *u, uint64_t cpus_milli)
+{
+        char text[48];
+        const unsigned long long quota = cpus_milli * PERIOD_US / 1000;
+        if (u->v2)
+                snprintf(text, sizeof text, "%llu %u", quota, PERIOD_US);
+        else
+                snprintf(text, sizeof text, "%llu", quota);
+        if (!u->v2)
+                docker_usage_put(u->cpu, "cpu.cfs_period_us", PERIOD_US);
+        sys_write_file(u->cpu, u->v2 ? "cpu.max" : "cpu.cfs_quota_us", text);
+}
+
+bool usage_raise(const struct usage *u, uint64_t memory_bytes, uint64_t processes, uint64_t cpus_milli)
+{
+        const char *memory = u->v2 ? "memory.max" : "memory.limit_in_bytes";
+        const uint64_t page = 65536; /* the kernel may round down */
+        uint64_t have = 0;
+        if (docker_usage_get(u->memory, memory, NULL, &have) && have + page < memory_bytes) {
+                if (!u->v2) /* never below the other one */
+                        docker_usage_put(u->memory, "memory.memsw.limit_in_bytes", memory_bytes);
+                docker_usage_put(u->memory, memory, memory_bytes);
+        }
+        if (docker_usage_get(u->pids, "pids.max", NULL, &have) && have < processes)
+                docker_usage_put(u->pids, "pids.max", processes);
+        if (u->cpu >= 0 && cpus_below(u, cpus_milli))
+                raise_cpus(u, cpus_milli);
+        return docker_usage_get(u->memory, memory, NULL, &have) && have + page >= memory_bytes &&
+               docker_usage_get(u->pids, "pids.max", NULL, &have) && have >= processes && u->cpu >= 0 &&
+               !cpus_below(u, cpus_milli);
 }
 
 uint32_t usage_missing(const struct usage *u, const struct cella_limits *limits, uint64_t processes)

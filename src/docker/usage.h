@@ -26,6 +26,10 @@ void usage_close(struct usage *usage);
 /* Lowers the limits to these, as far as permitted, for a container that was started with higher ones. */
 void usage_tighten(const struct usage *usage, uint64_t memory_bytes, uint64_t processes);
 
+/* Raises the limits to at least these, if they are lower and it is permitted.  Returns whether none is lower
+ * then. */
+bool usage_raise(const struct usage *usage, uint64_t memory_bytes, uint64_t processes, uint64_t cpus_milli);
+
 /* Returns the CELLA_LIMIT_* that are not enforced.  processes: as the group counts them, including init's
  * own. */
 uint32_t usage_missing(const struct usage *usage, const struct cella_limits *limits, uint64_t processes);

@@ -149,6 +149,26 @@ def code_that_exceeds_a_limit_is_ended(p):
     same(r["status"], "cpu_limit", "too much CPU time", r)
 
 
+LARGE = "print(len(b'x' * (150 << 20)))"
+MANY = "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do sleep 1000 & done; echo all; kill $(jobs -p)"
+
+
+@case(gvisor=False)
+def limits_of_a_running_sandbox_are_raised(p):
+    sb = p.sandbox(limits={"memory_bytes": 64 << 20, "processes": 6, "cpus": 0.5, "timeout_ms": 20000})
+    large, many = {"runtime": "python3", "code": LARGE}, {"command": ["sh", "-c", MANY]}
+    r = p.d.post(p.path(sb, "/exec"), large), p.d.post(p.path(sb, "/exec"), many)
+    same((r[0]["status"], "all" in r[1]["stdout"]), ("memory_limit", False), "with the first limits", str(r))
+    raised = {"memory_bytes": 512 << 20, "processes": 60, "cpus": 1, "timeout_ms": 60000}
+    limits = p.d.ok("PATCH", p.path(sb), {"limits": raised})["limits"]
+    same({name: limits[name] for name in raised}, raised, "the limits")
+    for again in ("", " after a restart"):
+        same(p.d.post(p.path(sb, "/exec"), large)["stdout"], f"{150 << 20}\n", f"memory{again}")
+        same(p.d.post(p.path(sb, "/exec"), many)["stdout"], "all\n", f"processes{again}")
+        p.d.restart()
+    p.d.refused("invalid_request", "PATCH", p.path(sb), {"limits": {"memory_bytes": 64 << 20}}, "limits.memory_bytes can only be raised")
+
+
 @case
 def output_is_kept_to_its_limit(p):
     r = p.sh("seq 1 200000", limits={"output_bytes": 10000})

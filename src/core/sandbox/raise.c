@@ -49,11 +49,7 @@ void sandbox_raise(struct core_sandbox *sb, const struct cella_limits *limits, u
 {
         struct cella_err err = {0};
         int r = 0;
-        if (sb->engine != ENGINE_NATIVE)
-                r = err_say(&err, CELLA_INVALID_REQUEST, -ENOTSUP,
-                            "limits of a sandbox of the engine '%s' cannot be changed",
-                            engine_words[sb->engine]);
-        else if (sb->raised)
+        if (sb->raised)
                 r = err_say(&err, CELLA_INVALID_REQUEST, -EBUSY,
                             "the limits of the sandbox are being changed by another request");
         else if (sandbox_alive(sb) && sb->state != SANDBOX_RUNNING && sb->state != SANDBOX_PAUSED)
