@@ -77,6 +77,19 @@ def runtimes_are_run(d):
 
 
 @test
+def a_relative_working_directory_begins_in_the_workspace(d, s):
+    for where in (None, s):
+        for fields in ({"cwd": "sub/dir"}, {"cwd": "./sub/dir/../dir"}, {"work_dir": "sub/dir"}, {"cwd": "/workspace/sub/dir"}):
+            r = d.exec("sh", "pwd; cat f", where, files={"sub/dir/f": "x"}, **fields)
+            same((r["stdout"], r["exit_code"]), ("/workspace/sub/dir\nx", 0), f"{fields} in {where}", r)
+        r = d.ok("POST", "/v1/tools/execute_shell", {"command": "pwd", "files": {"sub/f": ""}, "cwd": "sub"})
+        same(r["stdout"], "/workspace/sub\n", "execute_shell", r)
+        for cwd in ("tmp", "none", "../tmp", "x" * 4095, "x/" * 2047):
+            path = "/v1/exec" if where is None else f"/v1/sandboxes/{where}/exec"
+            d.refused("invalid_request", "POST", path, {"runtime": "sh", "code": "x", "cwd": cwd}, "cwd")
+
+
+@test
 def args_stdin_env_and_cwd_reach_the_code(d):
     r = d.exec("sh", 'printf "%s|" "$@"; echo "$COLOUR"; cat; pwd', args=["a b", "", "ü"], stdin="in\n",
                env={"COLOUR": "re d=x"}, cwd="/tmp")  # fmt: skip

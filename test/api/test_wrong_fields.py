@@ -12,13 +12,13 @@ SYNONYMS = {
     "cpu_limit": [0, -1, "1", 100000], "network_enabled": [1, "true"],
 }  # fmt: skip
 NAMES = {"session": [7, "", LONG, "a\0"], "agent": [7, "", LONG, "a\0"]}
-EXEC = {**SYNONYMS, **NAMES, "language": [7, "", ["python"]], "work_dir": [7, "x\0"], "rich": [1, "true"], "mounts": MOUNTS, "scope": [7, "", "mine"],
+EXEC = {**SYNONYMS, **NAMES, "language": [7, "", ["python"]], "work_dir": [7, "x\0", "", "../x"], "cwd": [7, "x\0", "", "../x", "sub"], "rich": [1, "true"], "mounts": MOUNTS, "scope": [7, "", "mine"],
         "workspace": [7, "", "write"], "engine": [7, "", "podman"], "image": [7, "", "a b"], "list_files": [1, "true"],
-        "allowed_imports": [7, [7], "json"], "secrets": [7, {"A": 7}], "files": [7, {"a": 7}, {"../a": ""}], "env": [7, {"a": 7}], "network": [7, {"tier": "all"}],
+        "allowed_imports": [7, [7], "json"], "secrets": [7, {"A": 7}], "files": [7, {"a": 7}, {"../a": ""}, {"": "x"}, {"a/": "x"}], "env": [7, {"a": 7}], "network": [7, {"tier": "all"}],
         "limits": [7, {"memory_bytes": "1G"}]}  # fmt: skip
 SANDBOX = {**SYNONYMS, "agent": NAMES["agent"], "mounts": MOUNTS, "persistent": [1, "true"], "workspace": EXEC["workspace"], "engine": EXEC["engine"],
            "image": EXEC["image"], "ttl_ms": [0, -1, "1"], "idle_timeout_ms": [0, "1"], "network": EXEC["network"], "limits": EXEC["limits"], "metadata": [7, {"a": 1}]}  # fmt: skip
-PYTHON = {**NAMES, "runtime": [7, ""], "packages": [7, "six", [7], ["--index-url=x"], [""]], "files": [7, {"a": 7}], "timeout_ms": [0, "1"], "memory_mb": [0, "64"],
+PYTHON = {**NAMES, "runtime": [7, ""], "packages": [7, "six", [7], ["--index-url=x"], [""]], "files": [7, {"a": 7}, {"a/": "x"}], "timeout_ms": [0, "1"], "memory_mb": [0, "64"],
           "cpus": [0, "1"], "network": [7, {"tier": "all"}], "mounts": MOUNTS, "context": [7, "", LONG], "allowed_imports": [7, [7]],
           "timeout_seconds": SYNONYMS["timeout_seconds"], "memory_limit": SYNONYMS["memory_limit"], "max_memory_mb": SYNONYMS["max_memory_mb"], "cpu_limit": SYNONYMS["cpu_limit"], "network_enabled": SYNONYMS["network_enabled"], "language": [7, ""]}  # fmt: skip
 SHELL = {**NAMES, "cwd": [7], "shell": [7, ""], "env": [7, {"a": 7}], "files": PYTHON["files"], "mounts": MOUNTS, "work_dir": [7], "cpu_limit": SYNONYMS["cpu_limit"]}

@@ -51,6 +51,9 @@ int request_files_check(const json_t *value, const char *path, struct cella_err 
                 snprintf(name, sizeof name, "%.20s['%.60s']", path, file);
                 if ((r = operation_check_path(file, name, err)) < 0)
                         return r;
+                if (file[strlen(file) - 1] == '/')
+                        return err_say(err, CELLA_INVALID_REQUEST, -EISDIR,
+                                       "%s is a directory: a file must have a name", name);
         }
         return 0;
 }
@@ -128,7 +131,7 @@ static const struct field content = {.name = "", .type = FIELD_ANY, .check = che
                  .min = 1,                                                                                   \
                  .max = 4095,                                                                                \
                  .check = check_cwd,                                                                         \
-                 .help = "working directory; /workspace by default"},                                        \
+                 .help = "working directory; /workspace by default, where a relative path begins"},          \
                 {.name = "limits", .type = FIELD_OBJECT, .help = "as in the settings"},                      \
                 {.name = "timeout_ms",                                                                       \
                  .type = FIELD_INTEGER,                                                                      \

@@ -145,12 +145,25 @@ static int take_what(struct exec_request *r, struct cella_err *err)
         return 0;
 }
 
+/* A relative path begins in /workspace, like those of `files`. */
+static int place_cwd(json_t *document, struct cella_err *err)
+{
+        const char *cwd = request_text(document, "cwd");
+        if (!cwd || cwd[0] == '/')
+                return 0;
+        return json_object_set_new(document, "cwd", json_sprintf("/workspace/%s", cwd)) < 0
+                       ? err_set(err, CELLA_INTERNAL, -ENOMEM, "request")
+                       : 0;
+}
+
 int exec_request_from(json_t *document, struct exec_request *ret, struct cella_err *err)
 {
         struct exec_request r = {.document = document, .scope = -1, .workspace = -1};
         const char *word;
         const json_t *v;
         int e = synonyms_apply(document, err);
+        if (e == 0)
+                e = place_cwd(document, err);
         if (e == 0)
                 e = take_what(&r, err);
         if (e == 0 && (v = json_object_get(document, "stdin")))

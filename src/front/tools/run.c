@@ -141,7 +141,7 @@ const struct field *shell_tool_input(void)
                  .flags = FIELD_NO_NUL,
                  .min = 1,
                  .max = 4095,
-                 .help = "Working directory; /workspace by default."},
+                 .help = "Working directory; /workspace by default, where a relative path begins."},
                 {.name = "stdin", .type = FIELD_STRING, .max = STDIN_MAX, .help = "Standard input."},
                 {.name = "shell", .type = FIELD_WORD, .words = shells, .help = "bash by default."},
                 {0},
