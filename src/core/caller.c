@@ -121,13 +121,15 @@ int caller_may(const struct caller *caller, enum capability what, struct cella_e
 
 int caller_allows(const struct caller *caller, const struct cella_limits *limits, struct cella_err *err)
 {
+        char value[32];
         for (size_t i = 0; i < limits_table_len && !caller->owner; i++) {
                 const struct limit *l = &limits_table[i];
                 uint64_t max = limit_get(&caller->limits_max, l), asked = limit_get(limits, l);
                 bool none = asked == 0 && l->standard == 0 && l->min > 0; /* no limit was requested */
                 if (max > 0 && (asked > max || none)) {
                         err_say(err, CELLA_ACCESS_DENIED, -EACCES, "access denied: limits.%s", l->name);
-                        return err_hint(err, "this key may have at most %llu", (unsigned long long)max);
+                        limit_write(l, max, value, sizeof value);
+                        return err_hint(err, "this key may have at most %s", value);
                 }
         }
         return 0;

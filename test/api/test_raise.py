@@ -103,3 +103,26 @@ def limits_that_cannot_be_raised_are_refused(d):
     same(patch(d, s, cpu_time_ms=None)["limits"]["cpu_time_ms"], None, "no limit is more than any")
     d.refused("invalid_request", "PATCH", f"/v1/sandboxes/{s}", {"limits": {"cpu_time_ms": 5000}}, "limits.cpu_time_ms")
     d.refused("not_found", "PATCH", "/v1/sandboxes/sbx_aaaaaaaaaaaaaaaaaaaa", {"limits": {"timeout_ms": 20000}})
+
+
+@test(users=["root"])
+def a_request_above_the_limits_of_its_sandbox_says_what_raises_them(d):
+    s = d.exec("sh", "true", session="s", limits={"memory_bytes": 64 << 20, "cpus": 0.5, "timeout_ms": 20000})["sandbox"]
+    cases = (({"memory_bytes": 128 << 20}, "limits.memory_bytes belongs to the sandbox, which has 64M", f"cella raise {s} --memory"),
+             ({"cpus": 1}, "limits.cpus belongs to the sandbox, which has 0.5", f"cella raise {s} --cpus"),
+             ({"memory_bytes": 32 << 20}, "limits.memory_bytes belongs to the sandbox, which has 64M", "leave it out"),
+             ({"disk_bytes": 1 << 30}, "limits.disk_bytes belongs to the sandbox, which has 256M", "make a new sandbox"),
+             ({"output_bytes": 2 << 20}, "limits.output_bytes must be at most the sandbox's own 1M", f"PATCH /v1/sandboxes/{s}"))
+    for limits, message, hint in cases:
+        e = d.refused("invalid_request", "POST", "/v1/exec", {"runtime": "sh", "code": "x", "session": "s", "limits": limits}).json()["error"]
+        ensure(e["message"] == message and hint in e["hint"], f"the error of {limits}: {e}")
+    # Tools have other names for them.
+    for argument, value, message in (("memory_mb", 128, "memory_mb belongs to the sandbox, which has 64M"), ("cpus", 1, "cpus belongs to the sandbox, which has 0.5")):
+        for tool, code in (("execute_shell", {"command": "x"}), ("execute_python", {"code": "1"})):
+            e = d.refused("invalid_request", "POST", f"/v1/tools/{tool}", {**code, "session": "s", argument: value}).json()["error"]
+            ensure(e["message"] == message and f"cella raise {s}" in e["hint"], f"the error of {tool} with {argument}: {e}")
+    patch(d, s, memory_bytes=128 << 20)
+    same(d.ok("POST", "/v1/tools/execute_shell", {"command": "echo ok", "session": "s", "memory_mb": 128})["stdout"], "ok\n", "as its hint says")
+    key = d.new_key("k", limits={"memory_bytes": 64 << 20})["key"]
+    e = d.refused("access_denied", "POST", "/v1/tools/execute_shell", {"command": "x", "memory_mb": 128}, key=key).json()["error"]
+    same((e["message"], e["hint"]), ("access denied: memory_mb", "this key may have at most 64M"), "a key")

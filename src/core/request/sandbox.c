@@ -189,10 +189,22 @@ void exec_request_take_note(struct exec_request *r, struct core_sandbox *sb)
         sb->note[0] = '\0';
 }
 
+/* What helps if a limit of the sandbox differs from the one that a request asks for. */
+static int hint_of_sandbox(const struct limit *l, bool higher, const char *id, struct cella_err *err)
+{
+        const uint32_t of_groups = CELLA_LIMIT_MEMORY | CELLA_LIMIT_PROCESSES | CELLA_LIMIT_CPUS;
+        if (l->scope == LIMIT_OF_SANDBOX && !higher)
+                return err_hint(err, "an existing sandbox keeps its limits: leave it out");
+        if (l->scope == LIMIT_OF_SANDBOX && !(l->bit & of_groups))
+                return err_hint(err, "make a new sandbox with this limit");
+        return err_hint(err, "cella raise %s --%s, or PATCH /v1/sandboxes/%s, raises it", id, l->option, id);
+}
+
 int exec_request_limits(const struct exec_request *r, const struct core_sandbox *sb, struct cella_limits *ret,
                         struct cella_err *err)
 {
         struct cella_limits asked = sb->limits;
+        char value[32];
         int e = network_check_same(&sb->network, r->network, err);
         if (e < 0)
                 return e;
@@ -204,14 +216,17 @@ int exec_request_limits(const struct exec_request *r, const struct core_sandbox 
                 uint64_t have = limit_get(&sb->limits, l), want = limit_get(&asked, l);
                 if (want == have)
                         continue;
-                if (l->scope == LIMIT_OF_SANDBOX)
-                        return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
-                                       "limits.%s belongs to the sandbox, which has %llu", l->name,
-                                       (unsigned long long)have);
-                if (have != 0 && (want > have || want == 0))
-                        return err_say(err, CELLA_INVALID_REQUEST, -ERANGE,
-                                       "limits.%s must be at most the sandbox's own %llu", l->name,
-                                       (unsigned long long)have);
+                limit_write(l, have, value, sizeof value);
+                if (l->scope == LIMIT_OF_SANDBOX) {
+                        err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
+                                "limits.%s belongs to the sandbox, which has %s", l->name, value);
+                        return hint_of_sandbox(l, want > have, sb->id, err);
+                }
+                if (have != 0 && (want > have || want == 0)) {
+                        err_say(err, CELLA_INVALID_REQUEST, -ERANGE,
+                                "limits.%s must be at most the sandbox's own %s", l->name, value);
+                        return hint_of_sandbox(l, true, sb->id, err);
+                }
         }
         *ret = asked;
         return 0;

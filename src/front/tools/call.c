@@ -47,7 +47,8 @@ void tool_fail(struct tool_call *call, const struct cella_err *err)
 {
         if (call->tool->may == MAY_EXEC && !call->logged)
                 refusal_record(call->core, &call->caller, NULL, err);
-        const struct tool_result result = {.err = *err};
+        struct tool_result result = {.err = *err};
+        result_name_limits(call->tool, &result.err);
         tool_end(call, &result);
 }
 

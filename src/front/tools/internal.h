@@ -65,6 +65,8 @@ void run_begin(struct tool_call *call, json_t *document, bool bare);
 
 /* ---- result.c: results of executions ---- */
 const struct field *result_fields(void);
+/* Replaces the names of limits in the message by those of the tool's arguments. */
+void result_name_limits(const struct tool *tool, struct cella_err *err);
 /* Changes the hint to what a caller of this tool can do: its own arguments, and the settings. */
 void result_hint(const struct tool_call *call, struct cella_result *result);
 /* Fills *ret; run may be NULL.  Takes ownership of nothing. */

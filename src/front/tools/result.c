@@ -207,13 +207,29 @@ static bool has_field(const struct tool *tool, const char *name)
         return false;
 }
 
+/* Limits that are arguments of tools. */
+static const struct {
+        const char *setting, *argument;
+} tool_limits[] = {
+        {"limits.memory_bytes", "memory_mb"}, {"limits.timeout_ms", "timeout_ms"}, {"limits.cpus", "cpus"}};
+
+void result_name_limits(const struct tool *tool, struct cella_err *err)
+{
+        char message[2 * sizeof err->msg];
+        for (size_t i = 0; i < ARRAY_LEN(tool_limits); i++) {
+                char *at = strstr(err->msg, tool_limits[i].setting);
+                if (!at || !has_field(tool, tool_limits[i].argument))
+                        continue;
+                snprintf(message, sizeof message, "%.*s%s%s", (int)(at - err->msg), err->msg,
+                         tool_limits[i].argument, at + strlen(tool_limits[i].setting));
+                snprintf(err->msg, sizeof err->msg, "%.*s", (int)sizeof err->msg - 1, message);
+        }
+}
+
 /* A caller of a tool cannot use the options of the command line, and a limit may be an argument of the tool,
  * under another name. */
 void result_hint(const struct tool_call *call, struct cella_result *r)
 {
-        static const struct {
-                const char *setting, *argument;
-        } limits[] = {{"limits.memory_bytes", "memory_mb"}, {"limits.timeout_ms", "timeout_ms"}};
         char hint[2 * sizeof r->hint], *fix = strstr(r->hint, "; limits."),
                                        *options = strstr(r->hint, ", --");
         const char *argument = "";
@@ -223,9 +239,9 @@ void result_hint(const struct tool_call *call, struct cella_result *r)
                 return;
         *fix = '\0';
         fix += strlen("; ");
-        for (size_t i = 0; i < ARRAY_LEN(limits); i++)
-                if (!strcmp(fix, limits[i].setting) && has_field(call->tool, limits[i].argument))
-                        argument = limits[i].argument;
+        for (size_t i = 0; i < ARRAY_LEN(tool_limits); i++)
+                if (!strcmp(fix, tool_limits[i].setting) && has_field(call->tool, tool_limits[i].argument))
+                        argument = tool_limits[i].argument;
         snprintf(hint, sizeof hint, "%s; %s%sthe setting %s", r->hint, argument, *argument ? ", or " : "",
                  fix);
         snprintf(r->hint, sizeof r->hint, "%.*s", (int)sizeof r->hint - 1, hint);
