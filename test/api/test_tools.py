@@ -345,6 +345,28 @@ def python_runs_in_the_image_that_the_settings_name_for_its_version(d):
         same((r["runtime"], r["results"][0]["data"]), (name, "'tiny\\n'"), f"the image, with {given}")
 
 
+@test(users=("root",))
+def python_of_the_settings_is_for_new_sandboxes(d):
+    name, code = machines_python(), "import os; os.path.exists('/etc/mark')"
+    image_of(d, files=PYTHON, config={"env": ["PATH=/bin"]})
+
+    def where(**given):
+        r = call(d, "execute_python", code=code, **given)
+        same(r["error"], None, f"error with {given}", r)
+        return r["results"][0]["data"]
+
+    call(d, "execute_shell", command="echo kept >f", session="old")
+    d.ok("PATCH", "/v1/settings", {"runtimes": {name: {"image": "tiny", "program": "/bin/python3"}}, "default_runtimes": {"python": name}})
+    same(where(session="new"), "True", "a new session")
+    for given in ({}, {"context": "c"}):
+        same(where(session="old", **given), "False", f"a session that has another image, with {given}")
+    same(d.exec("python", "print(open('f').read())", session="old")["stdout"], "kept\n\n", "its files")
+    error_of = error(d, "execute_python", code=code, session="old", runtime=name)
+    same(error_of[:2], (400, "invalid_request"), f"a version that the request names: {error_of[2]}")
+    d.ok("PATCH", "/v1/settings", {"runtimes": {}, "default_runtimes": {"python": "python3"}})
+    same((where(session="new"), where(session="old")), ("True", "False"), "after a change of the settings")
+
+
 @test
 def python_comes_back_after_its_context_died(d):
     call(d, "execute_python", code="x = 1", context="c")

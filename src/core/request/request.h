@@ -40,6 +40,7 @@ struct exec_request {
         size_t n_files;
         bool base64, kill_on_output_limit, detach, list_files;
         bool rich; /* the value of the last expression, and pictures that the code writes, are results */
+        const char *language; /* named in the request: `runtime` and `image` are the settings' for it */
         const char *session, *agent;
         char trace[CALLER_TRACE_SIZE]; /* for the log, from the caller */
         int scope;                     /* enum sandbox_scope; -1: not given */

@@ -42,10 +42,14 @@ int exec_request_runtime(const struct core *core, struct exec_request *r, bool o
 {
         if (!r->runtime)
                 return 0;
-        const char *standard = runtime_standard(core, r->runtime);
-        int e = standard != r->runtime ? request_runtime_keep(r, standard, &r->runtime, err) : 0;
+        const char *name = r->runtime, *standard = runtime_standard(core, name);
+        int e = standard != name ? request_runtime_keep(r, standard, &r->runtime, err) : 0;
         const char *image = request_runtime_text_of(entry_of(core, r->runtime), "image");
-        return e == 0 && own && image && !r->image ? request_runtime_keep(r, image, &r->image, err) : e;
+        if (e < 0 || !own || !image || r->image)
+                return e;
+        if (standard != name)
+                r->language = name;
+        return request_runtime_keep(r, image, &r->image, err);
 }
 
 const char *runtime_program(const struct core *core, const char *runtime, const char *image)

@@ -89,6 +89,23 @@ static int check_scope(const struct exec_request *r, enum sandbox_scope scope, s
                                   word, word);
 }
 
+/* The version that the settings define for a language is for new sandboxes.  An existing one with another
+ * image runs the language as that image has it, so that a session does not depend on the order of its calls,
+ * or end with a change of the settings. */
+static void keep_image(const struct core *core, const struct caller *caller, struct exec_request *r)
+{
+        const struct sandbox_spec spec = {.caller = caller,
+                                          .scope = (enum sandbox_scope)r->scope,
+                                          .session = r->session,
+                                          .agent = r->agent};
+        const struct core_sandbox *sb =
+                r->language && r->scope != SCOPE_EXECUTION ? sandbox_find_of_scope(core, &spec) : NULL;
+        if (!sb || !strcmp(sb->image_name, r->image))
+                return;
+        r->runtime = r->language;
+        r->image = NULL;
+}
+
 int exec_request_identify(const struct core *core, const struct caller *caller, struct exec_request *r,
                           struct cella_err *err)
 {
@@ -102,6 +119,8 @@ int exec_request_identify(const struct core *core, const struct caller *caller, 
                 return err_set(err, CELLA_INTERNAL, e, "request");
         e = check_scope(r, scope, err);
         r->scope = (int)scope;
+        if (e == 0)
+                keep_image(core, caller, r);
         return e;
 }
 
