@@ -213,6 +213,20 @@ def bad_context_requests_are_refused(d, s):
     ensure("post" in paths["/v1/sandboxes/{id}/contexts/{context}/run"], "the description")
 
 
+@test
+def contexts_take_the_names_of_other_systems(d, s):
+    base = f"/v1/sandboxes/{s}/contexts"
+    made = d.post(base, {"language": "python"}, 201)
+    same((made["runtime"], d.post(base, {"language": "javascript"}, 201)["runtime"]), ("python3", "node"), "the runtimes")
+    c = f"{base}/{made['id']}"
+    same(run(d, c, "import time; time.sleep(60)", timeout_seconds=1.5)["hint"], "timeout: 1500 ms reached; limits.timeout_ms, --timeout", "the timeout")
+    for body, part in (({}, "runtime is required"), ({"language": 7}, "language"), ({"language": "cobol"}, "language must be"), ({"runtime": "cobol"}, "runtime must be"),
+                       ({"language": "python", "runtime": "node"}, "language cannot be combined with runtime")):  # fmt: skip
+        d.refused("invalid_request", "POST", base, body, part)
+    for fields in ({"timeout_seconds": 0}, {"timeout_seconds": "1"}, {"timeout_seconds": 1, "timeout_ms": 1000}, {"timeout_seconds": 1, "limits": {"timeout_ms": 1000}}):
+        d.refused("invalid_request", "POST", f"{c}/run", {"code": "1", **fields}, "timeout_seconds")
+
+
 @test(settings=PATIENT)
 def a_context_is_visible_only_to_its_key(d):
     a = d.new_key("a", capabilities=["sandbox.exec", "sandbox.manage"])

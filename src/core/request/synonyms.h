@@ -9,23 +9,24 @@ int synonym_check_directory(const json_t *value, const char *path, struct cella_
 int synonym_check_size(const json_t *value, const char *path, struct cella_err *err);
 
 /* Rows of tables: for requests that run code; for those and for requests that make a sandbox. */
+#define SYNONYM_LANGUAGE_FIELD                                                                               \
+        {                                                                                                    \
+                .name = "language", .type = FIELD_STRING, .flags = FIELD_NO_NUL, .min = 1, .max = 64,        \
+                .help = "another name of runtime"                                                            \
+        }
+#define SYNONYM_TIMEOUT_FIELD                                                                                \
+        {                                                                                                    \
+                .name = "timeout_seconds", .type = FIELD_NUMBER, .min = 1, .max = 7 * INT64_C(86400000),     \
+                .help = "limits.timeout_ms in seconds"                                                       \
+        }
 #define SYNONYM_RUN_FIELDS                                                                                   \
-        {.name = "language",                                                                                 \
-         .type = FIELD_STRING,                                                                               \
-         .flags = FIELD_NO_NUL,                                                                              \
-         .min = 1,                                                                                           \
-         .max = 64,                                                                                          \
-         .help = "another name of runtime"},                                                                 \
+        SYNONYM_LANGUAGE_FIELD,                                                                              \
         {                                                                                                    \
                 .name = "work_dir", .type = FIELD_STRING, .flags = FIELD_NO_NUL, .min = 1, .max = 4095,      \
                 .check = synonym_check_directory, .help = "another name of cwd"                              \
         }
 #define SYNONYM_LIMIT_FIELDS                                                                                 \
-        {.name = "timeout_seconds",                                                                          \
-         .type = FIELD_NUMBER,                                                                               \
-         .min = 1,                                                                                           \
-         .max = 7 * INT64_C(86400000),                                                                       \
-         .help = "limits.timeout_ms in seconds"},                                                            \
+        SYNONYM_TIMEOUT_FIELD,                                                                               \
                 {.name = "max_memory_mb",                                                                    \
                  .type = FIELD_INTEGER,                                                                      \
                  .min = 4,                                                                                   \

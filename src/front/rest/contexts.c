@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "core/context/context.h"
 #include "core/request/admission.h"
+#include "core/request/synonyms.h"
 #include "engine/result.h"
 #include "front/rest/rest.h"
 #include "front/sse.h"
@@ -27,11 +28,12 @@ const struct field *context_fields(void)
 {
         static const struct field fields[] = {{.name = "runtime",
                                                .type = FIELD_STRING,
-                                               .flags = FIELD_REQUIRED | FIELD_NO_NUL,
+                                               .flags = FIELD_NO_NUL,
                                                .min = 1,
                                                .max = 64,
                                                .help = "python3, node or bash",
                                                .check = check_runtime},
+                                              SYNONYM_LANGUAGE_FIELD,
                                               {0}};
         return fields;
 }
@@ -61,6 +63,7 @@ const struct field *context_run_fields(void)
                  .min = 1,
                  .max = 7 * INT64_C(86400000),
                  .help = "short for limits.timeout_ms"},
+                SYNONYM_TIMEOUT_FIELD,
                 {.name = "encoding",
                  .type = FIELD_WORD,
                  .words = encoding_words,
@@ -155,14 +158,28 @@ static void rest_contexts_start(struct call *call, struct context *c, bool made)
         api_reply_err(call, &err);
 }
 
+/* The table cannot require `runtime`, because `language` may stand for it. */
+static int context_language(json_t *body, struct cella_err *err)
+{
+        const char *given = json_object_get(body, "language") ? "language" : "runtime";
+        int r = synonyms_apply(body, err);
+        const json_t *runtime = json_object_get(body, "runtime");
+        if (r < 0)
+                return r;
+        return runtime ? check_runtime(runtime, given, err)
+                       : err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "runtime is required");
+}
+
 void rest_context_create(struct call *call, json_t *body)
 {
         struct core_sandbox *sb = api_sandbox(call);
         struct context *c = NULL;
         struct cella_err err = {0};
+        int r = sb ? context_language(body, &err) : 0;
         const char *runtime =
                 runtime_standard(call->core, json_string_value(json_object_get(body, "runtime")));
-        int r = sb ? context_new(sb, runtime, &c, &err) : 0;
+        if (sb && r == 0)
+                r = context_new(sb, runtime, &c, &err);
         json_decref(body);
         if (!sb)
                 return;
