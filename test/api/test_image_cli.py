@@ -346,9 +346,9 @@ def bootstrap_imports_the_archive_of_mmdebstrap():
 # What each recipe is made of: release, packages, a part of the mirror.
 RECIPES = {
     "data": ("bookworm", "ca-certificates,curl,python3,python3-matplotlib,python3-numpy,python3-pandas,python3-pip,python3-requests", "debian"),
-    "python3.10": ("jammy", "ca-certificates,python3,python3-pip", "ubuntu"),
+    "python3.10": ("jammy", "apt,ca-certificates,python3,python3-pip", "ubuntu"),
     "python3.11": ("bookworm", "ca-certificates,python3,python3-pip", "debian"),
-    "python3.12": ("noble", "ca-certificates,python3,python3-pip", "ubuntu"),
+    "python3.12": ("noble", "apt,ca-certificates,python3,python3-pip", "ubuntu"),
     "python3.13": ("trixie", "ca-certificates,python3,python3-pip", "debian"),
     "node18": ("bookworm", "ca-certificates,nodejs,npm", "debian"),
     "node20": ("trixie", "ca-certificates,nodejs,npm", "debian"),
@@ -429,7 +429,7 @@ def add_recipe_of_a_version(name):
         real_recipe(name)
         if name.startswith("python"):
             runs(name, name, "import sys, ssl, sqlite3; print('python%d.%d' % sys.version_info[:2])", f"{name}\n")
-            runs(name, "sh", "python3 -m pip --version >/dev/null && echo pip", "pip\n")
+            runs(name, "sh", "python3 -m pip --version >/dev/null && command -v apt-get", "/usr/bin/apt-get\n")
         else:
             runs(name, name, "console.log('node' + process.version.split('.')[0].slice(1))", f"{name}\n")
             runs(name, "sh", "npm --version >/dev/null && echo npm", "npm\n")

@@ -12,6 +12,7 @@
 #endif
 #define DEBIAN DEBIAN_MIRROR, NULL
 
+#define APT "apt" /* part of a minimal Debian, but not of a minimal Ubuntu */
 #define PYTHON "ca-certificates,python3,python3-pip"
 #define NODE "ca-certificates,nodejs,npm"
 
@@ -19,9 +20,9 @@ static const struct recipe recipes[] = {
         {"data", "bookworm", DEBIAN,
          "ca-certificates,curl,python3,python3-matplotlib,python3-numpy,python3-pandas,python3-pip,"
          "python3-requests"},
-        {"python3.10", "jammy", UBUNTU, PYTHON},
+        {"python3.10", "jammy", UBUNTU, APT "," PYTHON},
         {"python3.11", "bookworm", DEBIAN, PYTHON},
-        {"python3.12", "noble", UBUNTU, PYTHON},
+        {"python3.12", "noble", UBUNTU, APT "," PYTHON},
         {"python3.13", "trixie", DEBIAN, PYTHON},
         {"node18", "bookworm", DEBIAN, NODE},
         {"node20", "trixie", DEBIAN, NODE},
