@@ -109,8 +109,7 @@ void order_freeze(void *argument)
         order_free(o);
 }
 
-/* Some versions of Podman (4.3) have no such request, so the groups are also written, if that is permitted.
- */
+/* Podman 4.3 has no such request, so the groups are also written, if that is permitted. */
 void order_raise(void *argument)
 {
         struct order *o = argument;
