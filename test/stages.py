@@ -147,6 +147,7 @@ STAGES = [
     Stage("attacks-user", "fast", 900, 104, [["test/as-user", *ATTACK]], ALONE, skips=ATTACKS),
     Stage("attacks-several-users", "fast", 900, 111, [[ATTACK[0], "--users", *ATTACK[1:]]], ALONE, skips=ATTACKS),
     Stage("corpus", "fast", 900, 90, suite("test/run.py", "--suite", "corpus", "-j", "2")),
+    Stage("shells", "fast", 600, 13, suite("test/run.py", "--suite", "shells", "-j", "2"), QUIET, packages=("zsh", "fish", "groff-base")),
     Stage("layers", "fast", 900, 1, [["tools/check-layers"]], QUIET),
     Stage("unit", "fast", 900, 517, units("build"), QUIET, skips=HOST),
     Stage("harness", "fast", 900, 40, [[PYTHON, "test/harness/test_harness.py", "@only"]], QUIET, skips=()),

@@ -95,29 +95,30 @@ int parse_count(const char *text, uint64_t *ret)
 
 #define WORD_MAX 32
 
-/* Levenshtein distance: the number of insertions, deletions and replacements that turn a into b. */
+static unsigned least(unsigned a, unsigned b)
+{
+        return a < b ? a : b;
+}
+
+/* The number of insertions, deletions, replacements and swaps of neighbours that turn a into b. */
 static unsigned distance(const char *a, const char *b)
 {
-        unsigned row[WORD_MAX + 1];
-        size_t len = strlen(b);
-        if (strlen(a) > WORD_MAX || len > WORD_MAX)
+        unsigned d[WORD_MAX + 1][WORD_MAX + 1]; /* of the first i bytes of a and the first j of b */
+        const size_t a_len = strlen(a), b_len = strlen(b);
+        if (a_len > WORD_MAX || b_len > WORD_MAX)
                 return WORD_MAX;
-        for (size_t j = 0; j <= len; j++)
-                row[j] = (unsigned)j;
-        for (size_t i = 1; a[i - 1]; i++) {
-                unsigned diagonal = row[0];
-                row[0] = (unsigned)i;
-                for (size_t j = 1; j <= len; j++) {
-                        unsigned best = diagonal + (a[i - 1] != b[j - 1]);
-                        diagonal = row[j];
-                        if (row[j] + 1 < best)
-                                best = row[j] + 1;
-                        if (row[j - 1] + 1 < best)
-                                best = row[j - 1] + 1;
-                        row[j] = best;
+        for (size_t i = 0; i <= a_len; i++)
+                for (size_t j = 0; j <= b_len; j++) {
+                        unsigned best = (unsigned)(i + j);
+                        if (i > 0 && j > 0) {
+                                best = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+                                best = least(best, least(d[i - 1][j], d[i][j - 1]) + 1);
+                        }
+                        if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                                best = least(best, d[i - 2][j - 2] + 1);
+                        d[i][j] = best;
                 }
-        }
-        return row[len];
+        return d[a_len][b_len];
 }
 
 const char *parse_nearest(const char *typed, const void *base, size_t n, size_t stride)

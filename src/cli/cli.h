@@ -5,6 +5,8 @@
 
 #include "cella.h"
 
+struct limit; /* base/limits.h */
+
 enum {
         EXIT_USAGE = 2,
         EXIT_TIMEOUT = 124,
@@ -50,11 +52,14 @@ struct cli_command {
         const char *text;    /* further text; may be NULL */
         const struct cli_option *options;
         size_t n_options;
-        /* With examples, --help prints only these and the options that are not rare: */
-        const char *examples;    /* lines; may be NULL */
-        const char *short_usage; /* like usage, in one line */
-        bool takes_limits;       /* accepts the options of base/limits.c, in a struct cella_options */
-        bool takes_runtime;      /* its help lists the runtimes */
+        const char *examples; /* lines that begin with two spaces */
+        /* If it is set, --help prints this line, the examples and the options that are not rare: */
+        const char *short_usage;
+        /* The commands of which the first word is a part ("image pull"); they are in the same program. */
+        const struct cli_command *const *verbs;
+        size_t n_verbs;
+        bool takes_limits;  /* accepts the options of base/limits.c, in a struct cella_options */
+        bool takes_runtime; /* its help lists the runtimes */
         int (*main)(const struct cli_command *self, int argc, char **argv);
 };
 
@@ -93,9 +98,24 @@ int cli_parse_all(const struct cli_command *command, int argc, char **argv, void
 /* What the help calls the value of a limit, by its enum limit_unit. */
 extern const char *const cli_units[];
 
-/* Explains all options; or for a command with examples, those that are often used. */
+/* Explains all options; the short help: those that are often used. */
 void cli_print_help(const struct cli_command *command);
 void cli_print_short_help(const struct cli_command *command);
+/* The same as a page for man(1). */
+void cli_print_man(const struct cli_command *command);
+
+/* What --help says in one line. */
+const char *cli_summary(const struct cli_command *command);
+
+/* The letter of the short form of a limit; 0: it has none. */
+char cli_limit_letter(const struct limit *limit);
+
+/* A usage has several forms, separated by " | ".  Copies the form at *at, with single spaces, and moves *at
+ * to the next one.  Returns false at the end. */
+#define CLI_FORM_MAX 160
+bool cli_next_form(const char **at, char ret[CLI_FORM_MAX]);
+/* The length of the verb with which a form begins ("rm NAME"); 0: it begins with no verb. */
+size_t cli_form_verb(const char *form);
 
 /* Returns whether a line can be written to stderr without blocking: a stopped reader must not block this
  * process. */

@@ -2,7 +2,8 @@
 #pragma once
 #include "cli/cli.h"
 
-/* Prints the words that can follow: without a command the names of all commands, otherwise its options. */
+/* Prints the words that can follow, each with a tab and its help: without a command the names of all
+ * commands, otherwise the verbs and options of the command. */
 void complete_words(const struct cli_command *command);
 
 /* Prints the script for a shell; it asks `cella completion words`.  Sets *err if it returns -errno. */

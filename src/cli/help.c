@@ -36,7 +36,7 @@ static void print_limit(const struct limit *l, const char *help)
         char standard[32] = "none";
         if (l->standard)
                 limit_write(l, l->standard, standard, sizeof standard);
-        print_left(!strcmp(l->option, "memory") ? 'm' : 0, l->option, cli_units[l->unit]);
+        print_left(cli_limit_letter(l), l->option, cli_units[l->unit]);
         printf("%s (%s)\n", help, standard);
 }
 
@@ -78,15 +78,42 @@ static void print_runtimes(void)
         putchar('\n');
 }
 
-void cli_print_help(const struct cli_command *c)
+const char *cli_summary(const struct cli_command *c)
 {
         const struct cli_name *name = cli_find_name(c->name);
-        printf("usage: cella %s %s\n\n%s\n", c->name, c->usage,
-               c->summary || !name ? c->summary : name->summary);
-        if (c->examples)
-                printf("\n%s", c->examples);
+        return c->summary || !name ? c->summary : name->summary;
+}
+
+bool cli_next_form(const char **at, char ret[CLI_FORM_MAX])
+{
+        size_t n = 0;
+        *at += strspn(*at, " |\n");
+        if (!**at)
+                return false;
+        for (; **at && strncmp(*at, " | ", 3) != 0 && strncmp(*at, " |\n", 3) != 0; (*at)++)
+                if (n + 1 < CLI_FORM_MAX && !(strchr(" \n", **at) && n > 0 && ret[n - 1] == ' '))
+                        ret[n++] = **at == '\n' ? ' ' : **at;
+        ret[n] = '\0';
+        return true;
+}
+
+size_t cli_form_verb(const char *form)
+{
+        return strspn(form, "abcdefghijklmnopqrstuvwxyz");
+}
+
+void cli_print_help(const struct cli_command *c)
+{
+        printf("usage: cella %s %s\n\n%s\n", c->name, c->usage, cli_summary(c));
         if (c->text)
                 printf("\n%s\n", c->text);
+        if (c->examples)
+                printf("\nexamples:\n%s", c->examples);
+        if (c->n_verbs > 0)
+                printf("\nverbs:\n");
+        for (size_t i = 0; i < c->n_verbs; i++)
+                printf("  %-10s %-24.24s %s\n", strchr(c->verbs[i]->name, ' ') + 1, c->verbs[i]->usage,
+                       c->verbs[i]->summary);
         if (c->takes_runtime)
                 print_runtimes();
         if (c->n_options > 0 || c->takes_limits)

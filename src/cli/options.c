@@ -42,7 +42,7 @@ const struct cli_name cli_names[] = {
         {"doctor", "show the isolation layers and limits that this host supports", .client = true},
         {"bench", "measure latency, throughput and memory, compared with bare execution", .client = true},
         {"runtime", "list the runtimes of this machine and of the images", .client = true},
-        {"completion", "print a script that completes the command line in bash"},
+        {"completion", "print a script that completes the command line in bash, zsh or fish"},
         {"version", "print the version"},
         {"help", "show this help"},
 };
@@ -172,9 +172,17 @@ static const struct cli_option *find_letter(const struct cli_command *c, char le
         return NULL;
 }
 
+char cli_limit_letter(const struct limit *limit)
+{
+        return !strcmp(limit->option, "memory") ? 'm' : 0;
+}
+
 static const struct limit *find_limit_letter(const struct cli_command *c, char letter)
 {
-        return letter == 'm' ? find_limit(c, "memory", 6) : NULL;
+        for (size_t i = 0; c->takes_limits && i < limits_table_len; i++)
+                if (cli_limit_letter(&limits_table[i]) == letter)
+                        return &limits_table[i];
+        return NULL;
 }
 
 /* Takes a word like -it, -m512m or -m 512m.  Sets *used to the number of words. */
@@ -243,7 +251,7 @@ int cli_parse(const struct cli_command *c, int argc, char **argv, void *target, 
                 if (!strcmp(argv[i], "--"))
                         break;
                 if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
-                        if (c->examples)
+                        if (c->short_usage)
                                 cli_print_short_help(c);
                         else
                                 cli_print_help(c);

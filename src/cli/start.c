@@ -76,40 +76,85 @@ static int version_main(const struct cli_command *self, int argc, char **argv)
         return 0;
 }
 
-static const struct cli_command completion_command = {
-        .name = "completion",
-        .usage = "bash",
-        .text = "Put this line into ~/.bashrc: source <(cella completion bash)",
+struct help_options {
+        bool man;
 };
 
-static const struct cli_command help_command = {.name = "help", .usage = "[COMMAND]"};
-static const struct cli_command version_command = {.name = "version", .usage = "", .main = version_main};
+static const struct cli_option help_options[] = {
+        {"man", NULL, "print it as a manual page", CLI_INTO(CLI_FLAG, struct help_options, man)},
+};
 
-static int help(const struct program *p, const char *name)
+/* The commands that both programs have. */
+static const struct cli_command own_commands[] = {
+        {.name = "completion",
+         .usage = "bash | zsh | fish",
+         .text = "Prints a script that completes commands and options.  ./dev install puts it where the "
+                 "shells\n"
+                 "look for it.  Otherwise put one of these lines into the file of your shell:",
+         .examples = "  source <(cella completion bash)      # ~/.bashrc\n"
+                     "  source <(cella completion zsh)       # ~/.zshrc, after compinit\n"
+                     "  cella completion fish | source       # ~/.config/fish/config.fish\n"},
+        {.name = "help",
+         .usage = "[--man] [COMMAND]",
+         .examples = "  cella help run\n"
+                     "  cella help --man run | man -l -\n",
+         .options = help_options,
+         .n_options = ARRAY_LEN(help_options)},
+        {.name = "version", .usage = "", .main = version_main},
+};
+
+static const struct cli_command *find_own(const char *name)
 {
-        int status = 0;
-        const struct cli_command *c = !strcmp(name, "help")         ? &help_command
-                                      : !strcmp(name, "version")    ? &version_command
-                                      : !strcmp(name, "completion") ? &completion_command
-                                                                    : find_command(p, name, &status);
-        if (c)
+        for (size_t i = 0; i < ARRAY_LEN(own_commands); i++)
+                if (!strcmp(own_commands[i].name, name))
+                        return &own_commands[i];
+        return NULL;
+}
+
+static const struct cli_command *find_any(const struct program *p, const char *name, int *ret_status)
+{
+        const struct cli_command *c = find_own(name);
+        return c ? c : find_command(p, name, ret_status);
+}
+
+static int help(const struct program *p, int argc)
+{
+        struct help_options o = {0};
+        struct cella_err err = {0};
+        int status = 0, r = cli_parse(find_own("help"), argc - 1, p->argv + 1, &o, NULL, &err);
+        if (r < 0)
+                return cli_finish(r, &err, false);
+        if (r == argc - 1) {
+                list_commands();
+                return 0;
+        }
+        const struct cli_command *c = find_any(p, p->argv[1 + r], &status);
+        if (c && o.man)
+                cli_print_man(c);
+        else if (c)
                 cli_print_help(c);
         return status;
 }
 
 static int completion(const struct program *p, int argc)
 {
+        const struct cli_command *self = find_own("completion");
         struct cella_err err = {0};
-        int status = 0, r = cli_parse(&completion_command, argc - 1, p->argv + 1, NULL, NULL, &err);
+        int status = 0, r = cli_parse(self, argc - 1, p->argv + 1, NULL, NULL, &err);
         if (r < 0)
                 return cli_finish(r, &err, false);
         if (argc < 3)
-                return cli_finish(
-                        err_say(&err, CELLA_INVALID_REQUEST, -EINVAL, "usage: cella completion bash"), &err,
-                        false);
+                return cli_finish(err_say(&err, CELLA_INVALID_REQUEST, -EINVAL, "usage: cella completion %s",
+                                          self->usage),
+                                  &err, false);
         if (strcmp(p->argv[2], "words") != 0)
                 return cli_finish(complete_script(p->argv[2], &err), &err, false);
-        const struct cli_command *c = argc > 3 ? find_command(p, p->argv[3], &status) : NULL;
+        const struct cli_command *c = argc > 3 ? find_any(p, p->argv[3], &status) : NULL;
+        for (size_t i = 0; c && argc > 4 && i < c->n_verbs; i++)
+                if (!strcmp(strchr(c->verbs[i]->name, ' ') + 1, p->argv[4])) {
+                        c = c->verbs[i];
+                        break;
+                }
         if (c || argc == 3)
                 complete_words(c);
         return status;
@@ -119,19 +164,17 @@ static int cli_start_program(const struct program *p, int argc)
 {
         char **argv = p->argv;
         int status = 0;
-        if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") ||
-            (argc == 2 && !strcmp(argv[1], "help"))) {
+        if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
                 list_commands();
                 return argc < 2 ? EXIT_USAGE : 0;
         }
         if (!strcmp(argv[1], "help"))
-                return help(p, argv[2]);
+                return help(p, argc);
         if (!strcmp(argv[1], "completion"))
                 return completion(p, argc);
         if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))
-                return version_main(&version_command, 1, argv);
-        const struct cli_command *c =
-                !strcmp(argv[1], "version") ? &version_command : find_command(p, argv[1], &status);
+                return version_main(find_own("version"), 1, argv);
+        const struct cli_command *c = find_any(p, argv[1], &status);
         return c ? c->main(c, argc - 1, argv + 1) : status;
 }
 

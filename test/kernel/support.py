@@ -126,12 +126,12 @@ def shorten(text, limit=1500):
     return text if len(text) <= limit else text[: limit // 2] + f" [... {len(text)} ...] " + text[-limit // 2 :]
 
 
-def spawn(*args, user=None, **popen):
-    """A running cella.  user="user": as the ordinary user, when the test is root."""
+def spawn(*args, user=None, program=None, **popen):
+    """A running cella, or another program.  user="user": as the ordinary user, when the test is root."""
     if user == "user" and os.geteuid() == 0:
         popen.update(user=ordinary_uid, group=ordinary_uid, extra_groups=[])
         popen.setdefault("env", {**os.environ, "TMPDIR": "/tmp", "USER": user})  # for the wrapper
-    return subprocess.Popen([*command, *map(os.fsencode, map(str, args))], **popen)
+    return subprocess.Popen([*([program] if program else command), *map(os.fsencode, map(str, args))], **popen)
 
 
 def cella(args, input=None, user=None, timeout=20, **popen):
@@ -172,13 +172,13 @@ def script(*lines):
 
 
 class Terminal:
-    """cella on a terminal of its own, which is its controlling one."""
+    """cella, or another program, on a terminal of its own, which is its controlling one."""
 
-    def __init__(self, *args, env=None, rows=30, columns=100, stderr=None):
+    def __init__(self, *args, env=None, rows=30, columns=100, stderr=None, program=None):
         self.master, self.slave = pty.openpty()
         self.resize(rows, columns)
         self.before = termios.tcgetattr(self.slave)
-        self.process = spawn(*args, env=env, stdin=self.slave, stdout=self.slave, stderr=stderr or self.slave, start_new_session=True,
+        self.process = spawn(*args, program=program, env=env, stdin=self.slave, stdout=self.slave, stderr=stderr or self.slave, start_new_session=True,
                              preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
         self.seen = b""
 

@@ -339,32 +339,9 @@ def quiet_prints_only_errors_of_cella():
 @test
 def mistyped_words_are_corrected():
     refused(cella(["rn"]), 2, "did you mean 'cella run'?")
+    refused(cella(["rnu"]), 2, "did you mean 'cella run'?")
     refused(run("--tmeout", "3", "--", "true"), 2, "did you mean --timeout?")
     refused(run("pyton3", "-c", "1"), 125, "did you mean python3?")
-
-
-def completed(*words):
-    """What bash offers for the last word."""
-    code = f"{{ source <(cella completion bash); }} && complete -p cella >/dev/null && COMP_WORDS=(cella {' '.join(map(shlex.quote, words))}) COMP_CWORD={len(words)} && _cella && echo ${{COMPREPLY[@]}}"
-    env = {**os.environ, "PATH": os.path.dirname(support.command[-1]) + ":" + os.environ["PATH"]}
-    return subprocess.run(["bash", "-c", code], env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True).stdout.split()
-
-
-@test(unwrapped=True)
-def bash_completes_commands_and_options():
-    same(completed("ru"), ["run", "runtime"], "commands")
-    same(completed("run", "--ti"), ["--timeout"], "a limit")
-    same(completed("run", "--int"), ["--interactive"], "an option")
-    same(completed("help", "ver"), ["version"], "a command after help")
-    same(completed("run", "fil"), [], "a file, which bash completes itself")
-    options = set(completed("run", "--"))
-    ensure(options == set(re.findall(r"(?m)^  (?:-\w, |    )(--[a-z-]+)", expect(cella(["help", "run"])).out)) | {"--help"}, f"{options} are not those of the help")
-
-
-@test
-def completion_of_another_shell_is_refused():
-    refused(cella(["completion", "tcsh"]), 2, "completion for bash")
-    refused(cella(["completion"]), 2, "cella completion bash")
 
 
 @test

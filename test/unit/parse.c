@@ -75,6 +75,8 @@ TEST(the_nearest_word_is_found_and_a_far_one_is_not)
         static const char *const words[] = {"timeout", "memory", "mount", NULL};
         CHECK_STR(parse_nearest("timout", words, 4, sizeof *words), "timeout");
         CHECK_STR(parse_nearest("mont", words, 4, sizeof *words), "mount");
+        CHECK_STR(parse_nearest("tiemotu", words, 4, sizeof *words), "timeout");
+        CHECK(parse_nearest("emomry", words, 4, sizeof *words) != NULL);
         CHECK(parse_nearest("zzzzzz", words, 4, sizeof *words) == NULL);
         CHECK(parse_nearest("a-word-that-is-much-longer-than-all-options-there-are", words, 4,
                             sizeof *words) == NULL);

@@ -150,8 +150,8 @@ static int bench_main(const struct cli_command *self, int argc, char **argv)
 
 const struct cli_command cli_bench = {
         .name = "bench",
-        .usage = "[--rounds N] [--seconds N] [--connections N] [--live N] [--json]\n"
-                 "       cella bench --corpus [DIR] [--rounds N] [--json]",
+        .usage = "[--rounds N] [--seconds N] [--connections N] [--live N] [--json] |\n"
+                 "                   --corpus [DIR] [--rounds N] [--json]",
         .text = "Every case runs once before any runs again: bare, in sandboxes of the library, and through\n"
                 "daemons that the benchmark starts, cold and from pools.  Each answer is checked.  Compare\n"
                 "only figures of one run with each other.\n"

@@ -336,14 +336,6 @@ const struct cli_command image_gc = {.name = "image gc",
                                      .n_options = ARRAY_LEN(state_and_json),
                                      .main = gc_main};
 
-static void print_verbs(void)
-{
-        printf("usage: cella image VERB ...\n\n%s\n\n", cli_find_name("image")->summary);
-        for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
-                printf("  %-10s %-24.24s %s\n", verbs[i]->name + 6, verbs[i]->usage, verbs[i]->summary);
-        printf("\ncella image VERB --help shows more.\n");
-}
-
 static int image_command_unknown(const char *word, struct cella_err *err)
 {
         const char *names[ARRAY_LEN(verbs)];
@@ -358,16 +350,15 @@ static int image_command_unknown(const char *word, struct cella_err *err)
 static int image_main(const struct cli_command *self, int argc, char **argv)
 {
         struct cella_err err = {0};
-        (void)self;
         if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
-                print_verbs();
+                cli_print_help(self);
                 return 0;
         }
         for (size_t i = 0; argc > 1 && i < ARRAY_LEN(verbs); i++)
                 if (!strcmp(argv[1], verbs[i]->name + 6))
                         return verbs[i]->main(verbs[i], argc - 1, argv + 1);
         if (argc < 2) {
-                print_verbs();
+                cli_print_help(self);
                 return EXIT_USAGE;
         }
         image_command_unknown(argv[1], &err);
@@ -378,4 +369,6 @@ const struct cli_command cli_image = {
         .name = "image",
         .usage = "pull REF | import FILE [NAME] | bootstrap NAME | ls | inspect NAME | rm NAME... | gc",
         .text = "cella image VERB --help shows the options of each.",
+        .verbs = verbs,
+        .n_verbs = ARRAY_LEN(verbs),
         .main = image_main};
