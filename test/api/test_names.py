@@ -22,6 +22,8 @@ def a_name_is_used_instead_of_the_id_in_every_path(d):
     same(d.get("/v1/sandboxes/Build-17.a_b")["id"], s["id"], "by name")
     result = d.exec("sh", "echo $((6*7)) > a; cat a", "Build-17.a_b")
     same((result["stdout"], result["sandbox"]), ("42\n", s["id"]), "an execution")
+    same([e["id"] for e in d.get("/v1/executions?sandbox=Build-17.a_b")["executions"]], [result["id"]], "its executions")
+    same(d.get("/v1/executions?sandbox=Build-17.a")["executions"], [], "executions of a sandbox that does not exist")
     same(d.request("GET", d.file("Build-17.a_b", "a")).body, b"42\n", "a file")
     d.put("Build-17.a_b", "b", "text")
     same(d.exec("sh", "cat b", s["id"])["stdout"], "text", "a file that was written")

@@ -286,7 +286,7 @@ static void begin_watching(struct events *e)
 /* Reads the parameters of the watcher, and checks whether one more is allowed. */
 static int watcher_read(struct call *call, struct watcher *w, struct cella_err *err)
 {
-        int r = log_filter_read(call->request, false, &w->filter, err);
+        int r = log_filter_read(call, false, &w->filter, err);
         if (r == 0)
                 r = read_topics(http_query(call->request, "topics"), &w->topics, err);
         if (r == 0)

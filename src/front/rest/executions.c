@@ -199,7 +199,7 @@ void rest_execution_list(struct call *call, json_t *body)
         if (!q)
                 return;
         struct cella_err err = {0};
-        if (log_filter_read(call->request, true, &q->filter, &err) < 0) {
+        if (log_filter_read(call, true, &q->filter, &err) < 0) {
                 free(q);
                 api_reply_err(call, &err);
                 return;

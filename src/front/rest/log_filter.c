@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/parse.h"
+#include "core/sandbox/sandbox.h"
 
 /* RFC 3339 in UTC, or milliseconds since 1970. */
 static int parse_since(const char *text, int64_t *ret)
@@ -113,11 +114,14 @@ static void log_filter_take(void *context, const char *name, const char *value)
         }
 }
 
-int log_filter_read(const struct http_request *request, bool pages, struct log_filter *ret,
-                    struct cella_err *err)
+int log_filter_read(const struct call *call, bool pages, struct log_filter *ret, struct cella_err *err)
 {
         struct parameters p = {.filter = ret, .pages = pages, .err = err};
         *ret = (struct log_filter){.audit.limit = 100};
-        http_each_query(request, log_filter_take, &p);
+        http_each_query(call->request, log_filter_take, &p);
+        const struct core_sandbox *named =
+                ret->audit.sandbox ? sandbox_find(call->core, &call->caller, ret->sandbox) : NULL;
+        if (named)
+                snprintf(ret->sandbox, sizeof ret->sandbox, "%s", named->id);
         return p.bad ? -EINVAL : 0;
 }
