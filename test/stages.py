@@ -152,7 +152,7 @@ STAGES = [
     Stage("unit", "fast", 900, 517, units("build"), QUIET, skips=HOST),
     Stage("harness", "fast", 900, 40, [[PYTHON, "test/harness/test_harness.py", "@only"]], QUIET, skips=()),
     Stage("drivers", "fast", 900, 34, [[PYTHON, "test/warm/test_drivers.py", "@only"]], QUIET, skips=("no pandas", "no matplotlib")),
-    Stage("api", "fast", 2400, 877, suite("test/api/run.py", "--user", "root", "-j", "2")),
+    Stage("api", "fast", 2400, 885, suite("test/api/run.py", "--user", "root", "-j", "2")),
     web("web", "fast", 900),
     Stage("egress", "fast", 900, 101, suite("test/egress/run.py", "-j", "2")),
     Stage("images", "fast", 900, 114, suite("test/image/run.py", "-j", "2"), packages=ARCHIVES),
@@ -163,9 +163,9 @@ STAGES = [
     Stage("init-user", "fast", 900, 75, init("test/as-user"), skips=USER),
     Stage("example", "fast", 900, 1, [["build/test/example"]]),
     # ---- full: ./dev test --full, with the fast ones at most 40 minutes ----
-    Stage("asan-api", "full", 3000, 835, suite("test/api/run.py", "--user", "root", "--slack", "3", "-j", "2", build="build-asan"), BOXES, 1, ("build-asan",),
+    Stage("asan-api", "full", 3000, 843, suite("test/api/run.py", "--user", "root", "--slack", "3", "-j", "2", build="build-asan"), BOXES, 1, ("build-asan",),
           environment=ASAN),
-    Stage("api-user", "full", 2400, 714, suite("test/api/run.py", "--user", "user", "-j", "2")),
+    Stage("api-user", "full", 2400, 722, suite("test/api/run.py", "--user", "user", "-j", "2")),
     # What the API suite leaves out unless CELLA_TEST_ALL is set.
     Stage("api-slow", "full", 900, 5, [[PYTHON, "test/api/run.py", "--cella", "build/src/cella", *words] for words in (
         ("--file", "test_runtimes_real"), ("--only", "bootstrap_of_a_real_debian"), ("--only", "an_upload_that_drips_is_ended"),
@@ -233,7 +233,7 @@ STAGES = [
     covered("init", 900, 75, init(build="build-coverage"), skips=SLOW),
     covered("keeper", 900, 45, keeper(build="build-coverage"), skips=SLOW),
     covered("kernel", 1500, 881, suite("test/run.py", "--slack", "3", "-j", "2", build="build-coverage"), ALONE),
-    covered("api", 3600, 823, suite("test/api/run.py", "--user", "root", "--slack", "3", "-j", "2", build="build-coverage")),
+    covered("api", 3600, 831, suite("test/api/run.py", "--user", "root", "--slack", "3", "-j", "2", build="build-coverage")),
     covered("images", 900, 114, suite("test/image/run.py", "--slack", "3", "-j", "2", build="build-coverage"), packages=ARCHIVES),
     covered("registries", 900, 55, [[PYTHON, "test/image/registry.py", "--image", "build-coverage/src/cella-image", "--user", "root", "@only"]],
             packages=REGISTRIES, skips=()),

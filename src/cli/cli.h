@@ -78,7 +78,7 @@ extern const struct cli_command cli_run, cli_serve, cli_scan, cli_mcp, cli_backu
 /* In cella-client: */
 extern const struct cli_command cli_create, cli_exec, cli_ls, cli_ps, cli_kill, cli_rm, cli_cp, cli_shell,
         cli_logs, cli_settings, cli_key, cli_secret, cli_image, cli_doctor, cli_bench, cli_runtime, cli_raise,
-        cli_pool;
+        cli_pool, cli_top;
 
 /* The main function of cella and of cella-client, with the commands that the program contains.  Returns the
  * exit status.  `cella` executes cella-client for a command that is there. */

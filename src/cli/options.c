@@ -25,6 +25,7 @@ const struct cli_name cli_names[] = {
         {"raise", "raise limits of a sandbox of the daemon", .client = true},
         {"ls", "list the daemon's sandboxes", .client = true},
         {"ps", "list background processes and executions of a sandbox", .client = true},
+        {"top", "show live sandboxes, what they use, and running executions", .client = true},
         {"kill", "send a signal to a background process, or cancel an execution", .client = true},
         {"rm", "remove sandboxes and end their processes", .client = true},
         {"cp", "copy a file or directory into a sandbox or out of it", .client = true},

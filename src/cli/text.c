@@ -122,7 +122,7 @@ void table_add(struct table *t, const char *text, size_t width)
         t->cells[t->n++] = strdup(cell);
 }
 
-void table_print(struct table *t)
+void table_write(struct table *t, FILE *out)
 {
         size_t *widths = calloc(t->columns, sizeof *widths); /* NULL: the columns are not aligned */
         for (size_t i = 0; widths && i < t->n; i++) {
@@ -134,14 +134,19 @@ void table_print(struct table *t)
                 const char *cell = t->cells[i] ? t->cells[i] : "";
                 bool last = i % t->columns == t->columns - 1;
                 size_t end = (widths ? widths[i % t->columns] : width_of(cell)) + 2;
-                fputs(cell, stdout);
+                fputs(cell, out);
                 if (last)
-                        putchar('\n');
+                        fputc('\n', out);
                 for (size_t w = width_of(cell); !last && w < end; w++)
-                        putchar(' ');
+                        fputc(' ', out);
                 free(t->cells[i]);
         }
         free(widths);
         free(t->cells);
         *t = (struct table){0};
+}
+
+void table_print(struct table *t)
+{
+        table_write(t, stdout);
 }

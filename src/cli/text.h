@@ -23,4 +23,5 @@ struct table {
 void table_init(struct table *t, const char *const *headings, size_t columns);
 /* Adds a cell; after the last cell of a row the next row begins.  Cut to width characters (0: not cut). */
 void table_add(struct table *t, const char *text, size_t width);
-void table_print(struct table *t); /* prints and frees it */
+void table_write(struct table *t, FILE *out); /* prints and frees it */
+void table_print(struct table *t);            /* the same on stdout */

@@ -7,9 +7,9 @@
 int main(int argc, char **argv)
 {
         static const struct cli_command *const commands[] = {
-                &cli_create, &cli_exec,   &cli_ls,    &cli_ps,       &cli_kill,  &cli_rm,
-                &cli_cp,     &cli_shell,  &cli_logs,  &cli_settings, &cli_key,   &cli_secret,
-                &cli_image,  &cli_doctor, &cli_bench, &cli_runtime,  &cli_raise, &cli_pool};
+                &cli_create, &cli_exec,    &cli_ls,       &cli_ps,   &cli_kill,   &cli_rm,    &cli_cp,
+                &cli_shell,  &cli_logs,    &cli_settings, &cli_key,  &cli_secret, &cli_image, &cli_doctor,
+                &cli_bench,  &cli_runtime, &cli_raise,    &cli_pool, &cli_top};
         foreign_json_init(NULL);
         return cli_main(commands, ARRAY_LEN(commands), argc, argv);
 }
