@@ -117,6 +117,15 @@ bool cli_next_form(const char **at, char ret[CLI_FORM_MAX]);
 /* The length of the verb with which a form begins ("rm NAME"); 0: it begins with no verb. */
 size_t cli_form_verb(const char *form);
 
+/* Without it, commands also print notes: progress, limits that ended code, hints. */
+#define CLI_QUIET_OPTION                                                                                     \
+        {                                                                                                    \
+                "quiet", NULL, "print only results and errors", cli_set_quiet, .letter = 'q', .rare = true   \
+        }
+int cli_set_quiet(void *target, const char *value, struct cella_err *err);
+/* Returns whether a note may be printed now: see also cli_stderr_ready(). */
+bool cli_may_note(void);
+
 /* Returns whether a line can be written to stderr without blocking: a stopped reader must not block this
  * process. */
 bool cli_stderr_ready(void);

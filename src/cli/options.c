@@ -293,6 +293,20 @@ bool cli_stderr_ready(void)
         return poll(&fd, 1, 0) == 1 && (fd.revents & POLLOUT);
 }
 
+static bool cli_quiet;
+
+int cli_set_quiet(void *target, const char *value, struct cella_err *err)
+{
+        (void)target, (void)value, (void)err;
+        cli_quiet = true;
+        return 0;
+}
+
+bool cli_may_note(void)
+{
+        return !cli_quiet && cli_stderr_ready();
+}
+
 int cli_fail(const struct cella_err *err, int status)
 {
         const char *no_colour = getenv("NO_COLOR");

@@ -100,7 +100,7 @@ static const struct cli_command own_commands[] = {
                      "  cella help --man run | man -l -\n",
          .options = help_options,
          .n_options = ARRAY_LEN(help_options)},
-        {.name = "version", .usage = "", .main = version_main},
+        {.name = "version", .usage = "", .examples = "  cella version\n", .main = version_main},
 };
 
 static const struct cli_command *find_own(const char *name)

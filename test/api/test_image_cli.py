@@ -54,6 +54,13 @@ def listed():
 
 
 @test
+def quiet_prints_no_progress():
+    prepare()
+    r = image("pull", "fake/ok:1", "--platform", "linux/arm64", "--quiet")
+    same((r.rc, len(r.out.strip()), r.err), (0, 64, ""), "exit status, id, notes", r)
+
+
+@test
 def an_image_is_pulled_listed_inspected_and_removed():
     prepare()
     r = image("pull", "fake/ok:1", "--platform", "linux/arm64")

@@ -63,3 +63,15 @@ def a_text_about_an_option_that_does_not_exist_is_an_error():
     os.rename("texts/version.1", "texts/no-such-command.1")
     p = make(pathlib.Path("texts"))
     same((p.returncode, "unknown commands: no-such-command" in p.stderr), (1, True), p.stderr)
+
+
+@test(users=["root"])
+def examples_of_the_help_use_options_that_exist():
+    for name in commands():
+        helped = expect(cella(["help", name])).out
+        examples = re.search(r"(?m)^examples:\n((?:  .*\n)+)", helped)
+        ensure(examples, f"cella help {name} has no examples")
+        for used, line in re.findall(r"\bcella ([a-z]+)((?: +[^\s|()#]+)*)", examples[1]):
+            for option in re.findall(r"(?<= )--[a-z-]+", line.partition(" -- ")[0]):
+                known = expect(cella(["completion", "words", used])).out
+                ensure(f"\n{option}\t" in f"\n{known}", f"the help of {name} uses {option} of {used}")

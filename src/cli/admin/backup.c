@@ -124,6 +124,7 @@ const struct cli_command cli_backup = {
         .usage = "[--state DIR] FILE",
         .text = "Copies the settings, the API keys, the secrets with their key, and the log to FILE, which\n"
                 "only you can read.  Images and workspaces are not copied.  The daemon may be running.",
+        .examples = "  cella backup cella.tar\n",
         .options = backup_options,
         .n_options = ARRAY_LEN(backup_options),
         .main = backup_main,
@@ -133,6 +134,8 @@ const struct cli_command cli_restore = {
         .name = "restore",
         .usage = "[OPTIONS] FILE",
         .text = "The daemon must be stopped.",
+        .examples = "  cella restore cella.tar\n"
+                    "  cella restore --force cella.tar\n",
         .options = restore_options,
         .n_options = ARRAY_LEN(restore_options),
         .main = restore_main,

@@ -445,6 +445,8 @@ const struct cli_command cli_mcp = {
         .usage = "[OPTIONS]",
         .text = "It needs no daemon: it has its own engine, which ends with it and leaves nothing behind.\n"
                 "A running daemon serves the same at /mcp.",
+        .examples = "  cella mcp --workspace .:rw\n"
+                    "  cella mcp --allow pypi.org --session work\n",
         .options = options,
         .n_options = ARRAY_LEN(options),
         .main = mcp_main,

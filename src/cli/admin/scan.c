@@ -75,6 +75,8 @@ const struct cli_command cli_scan = {
         .usage = "[OPTIONS] FILE",
         .text = "The result is advice, not a security boundary: the sandbox is the boundary.\n"
                 "The exit status is 1 if there is a finding of severity medium or high, else 0.",
+        .examples = "  cella scan app.py\n"
+                    "  cella scan --language bash - <install.sh\n",
         .options = options,
         .n_options = ARRAY_LEN(options),
         .main = scan_main,

@@ -453,6 +453,9 @@ const struct cli_command cli_serve = {
         .text = "The daemon stays in the foreground and logs to stderr, one JSON object per line.  SIGTERM\n"
                 "or SIGINT stops it and every sandbox; SIGHUP makes it read its settings again.  If root\n"
                 "starts it, only the process that creates sandboxes keeps root's rights.",
+        .examples = "  cella serve\n"
+                    "  cella serve --listen 0.0.0.0:7070 --tls-cert cert.pem --tls-key key.pem\n"
+                    "  cella serve --check-config --settings cella.json\n",
         .options = options,
         .n_options = ARRAY_LEN(options),
         .main = serve_main,

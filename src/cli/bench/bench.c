@@ -163,6 +163,9 @@ const struct cli_command cli_bench = {
                 "ratio, and the median and the worst ratio of each language.  The exit status is 1 if "
                 "output\n"
                 "or exit status of a program differ.",
+        .examples = "  cella bench\n"
+                    "  cella bench --rounds 50 --json\n"
+                    "  cella bench --corpus ./programs\n",
         .options = options,
         .n_options = ARRAY_LEN(options),
         .main = bench_main,

@@ -61,7 +61,7 @@ void api_network_put(struct json *j, const struct api_network *network);
 #define API_MOUNT_OPTION(type)                                                                               \
         {                                                                                                    \
                 "mount", "NAME:TARGET[:ro|:rw]", "show a directory that the settings offer by this name",    \
-                        CLI_INTO(CLI_LIST, type, mounts)                                                     \
+                        CLI_INTO(CLI_LIST, type, mounts), .letter = 'v'                                      \
         }
 /* Writes `mounts` if the list is not empty. */
 int api_mounts_put(struct json *j, const struct cli_list *mounts, struct cella_err *err);

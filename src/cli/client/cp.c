@@ -37,6 +37,7 @@ static const struct cli_option options[] = {
         {"keep-links", NULL, "also copy symbolic links that lead out of the copied directory",
          CLI_INTO(CLI_FLAG, struct cp_options, keep_links)},
         API_SOCKET_OPTION(struct cp_options),
+        CLI_QUIET_OPTION,
 };
 
 struct place {
@@ -409,7 +410,7 @@ static int copy_out(struct copy *c, struct cella_err *err)
 
 static int report_left_out(const struct tar_left_out *left_out, struct cella_err *err)
 {
-        if (left_out->links > 0 && cli_stderr_ready())
+        if (left_out->links > 0 && cli_may_note())
                 fprintf(stderr,
                         "cella: left out %u symbolic link%s that lead%s out of the copied directory; "
                         "--keep-links copies such links too\n",
@@ -462,6 +463,9 @@ const struct cli_command cli_cp = {
                 "directory,\n"
                 "SRC is copied into it; SRC/. means the contents of SRC. If SRC is a symbolic link, its "
                 "target\nis copied.",
+        .examples = "  cella cp ./data $SBX:\n"
+                    "  cella cp $SBX:result.csv .\n"
+                    "  cella cp $SBX:big.log - | less\n",
         .options = options,
         .n_options = ARRAY_LEN(options),
         .main = cp_main,

@@ -111,6 +111,8 @@ const struct cli_command cli_create = {
         .usage = "[OPTIONS]",
         .text = "All commands that talk to the daemon (cella serve) use its Unix socket: --socket or "
                 "CELLA_SOCKET.\nWith CELLA_URL=http://127.0.0.1:7070 and CELLA_KEY=... they use TCP.",
+        .examples = "  box=$(cella create --ttl 1h)\n"
+                    "  cella create --name build --memory 2G --image python:3.12-slim\n",
         .options = options,
         .n_options = ARRAY_LEN(options),
         .takes_limits = true,

@@ -235,6 +235,8 @@ static int doctor_main(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_doctor = {
         .name = "doctor",
         .usage = "[OPTIONS]",
+        .examples = "  cella doctor\n"
+                    "  cella doctor --attack\n",
         .options = options,
         .n_options = ARRAY_LEN(options),
         .main = doctor_main,

@@ -48,10 +48,11 @@ static const struct cli_option options[] = {
          CLI_INTO(CLI_TEXT, struct exec_options, engine)},
         API_MOUNT_OPTION(struct exec_options),
         API_NETWORK_OPTIONS(struct exec_options),
-        {"env", "NAME=VALUE", "set a variable", CLI_INTO(CLI_LIST, struct exec_options, env)},
+        {"env", "NAME=VALUE", "set a variable", CLI_INTO(CLI_LIST, struct exec_options, env), .letter = 'e'},
         {"secret", "VARIABLE=NAME", "set a variable to the value of a secret",
          CLI_INTO(CLI_LIST, struct exec_options, secrets)},
-        {"cwd", "DIR", "working directory (/workspace)", CLI_INTO(CLI_TEXT, struct exec_options, cwd)},
+        {"cwd", "DIR", "working directory (/workspace)", CLI_INTO(CLI_TEXT, struct exec_options, cwd),
+         .letter = 'w'},
         {"allow-import", "MODULE", "refuse code that imports any other module; may be repeated",
          CLI_INTO(CLI_LIST, struct exec_options, imports)},
         {"no-stdin", NULL, "do not pass standard input to the code",
@@ -64,6 +65,7 @@ static const struct cli_option options[] = {
          CLI_INTO(CLI_FLAG, struct exec_options, kill_on_output)},
         API_SOCKET_OPTION(struct exec_options),
         {"json", NULL, "print the whole result as JSON", CLI_INTO(CLI_FLAG, struct exec_options, json)},
+        CLI_QUIET_OPTION,
 };
 
 /* ---- the request ---- */
@@ -222,7 +224,7 @@ static void report_limit(json_t *result)
         text_safe(status, sizeof status, foreign_json_get_text(result, "status"));
         text_safe(hint, sizeof hint, foreign_json_get_text(result, "hint"));
         const bool limited = strcmp(status, "exited") != 0 && strcmp(status, "signaled") != 0;
-        if ((!limited && !hint[0]) || !cli_stderr_ready())
+        if ((!limited && !hint[0]) || !cli_may_note())
                 return;
         char text[320];
         text_limit(text, sizeof text, status, hint);
@@ -236,7 +238,7 @@ static void report_violation(struct stream *s, json_t *violation)
         text_safe(kind, sizeof kind, foreign_json_get_text(violation, "kind"));
         text_safe(target, sizeof target, foreign_json_get_text(violation, "target"));
         text_safe(detail, sizeof detail, foreign_json_get_text(violation, "detail"));
-        if (!strcmp(kind, "network") && s->refused++ < REFUSED_REPORTED && cli_stderr_ready())
+        if (!strcmp(kind, "network") && s->refused++ < REFUSED_REPORTED && cli_may_note())
                 fprintf(stderr, "cella: refused: %s %s: %s\n", kind, target, detail);
 }
 
@@ -420,6 +422,9 @@ const struct cli_command cli_exec = {
                 "left out. Output is printed as it is written. Standard input is passed to the code unless "
                 "it is\n"
                 "a terminal. The exit status is that of cella run. Ctrl-C cancels the execution.",
+        .examples = "  cella exec $SBX python3 -c 'print(6*7)'\n"
+                    "  cella exec --session s1 -- ls -la\n"
+                    "  cella exec --background $SBX -- python3 -m http.server\n",
         .options = options,
         .n_options = ARRAY_LEN(options),
         .takes_limits = true,

@@ -27,6 +27,7 @@ static const struct cli_option options[] = {
          CLI_INTO(CLI_COUNT, struct key_options, sandboxes)},
         API_SOCKET_OPTION(struct key_options),
         API_JSON_OPTION(struct key_options),
+        CLI_QUIET_OPTION,
 };
 
 static int put_body(struct api_body *body, const struct key_options *o, const char *name,
@@ -66,7 +67,7 @@ static int client_key_add(struct client *client, const struct key_options *o, co
                 return err_say(err, CELLA_INTERNAL, -EPROTO, "the daemon's answer has no key");
         else
                 printf("%s\n", key);
-        if (isatty(STDOUT_FILENO))
+        if (isatty(STDOUT_FILENO) && cli_may_note())
                 fprintf(stderr, "cella: save this key: it is not shown again.  Clients over TCP and the web "
                                 "page need "
                                 "one now; on the Unix socket, the owner does not\n");
@@ -124,6 +125,9 @@ static int key_main(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_key = {
         .name = "key",
         .usage = "add NAME [OPTIONS] | ls | rm ID",
+        .examples = "  cella key add agent --tier standard --sandboxes 10\n"
+                    "  cella key add grafana --capability monitor\n"
+                    "  cella key rm key_id\n",
         .options = options,
         .n_options = ARRAY_LEN(options),
         .takes_limits = true,

@@ -314,6 +314,9 @@ static int logs_main(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_logs = {
         .name = "logs",
         .usage = "[EXE] [OPTIONS]",
+        .examples = "  cella logs --limit 5 --status timeout\n"
+                    "  cella logs --since 10m --follow\n"
+                    "  cella logs exe_wznykq3ujs3kisu6x5ik\n",
         .options = options,
         .n_options = ARRAY_LEN(options),
         .main = logs_main,

@@ -17,7 +17,7 @@ static const struct cli_option ls_table[] = {
         {"state", "STATE", "only those that are running, paused or stopped",
          CLI_INTO(CLI_TEXT, struct ls_options, state)},
         {"metadata", "K=V", "only those with this label", CLI_INTO(CLI_LIST, struct ls_options, metadata)},
-        {"quiet", NULL, "print the ids only", CLI_INTO(CLI_FLAG, struct ls_options, quiet)},
+        {"quiet", NULL, "print the ids only", CLI_INTO(CLI_FLAG, struct ls_options, quiet), .letter = 'q'},
         API_SOCKET_OPTION(struct ls_options),
         API_JSON_OPTION(struct ls_options),
 };
@@ -120,6 +120,8 @@ static int ls_main(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_ls = {
         .name = "ls",
         .usage = "[OPTIONS]",
+        .examples = "  cella ls\n"
+                    "  cella ls --state running --metadata task=17\n",
         .options = ls_table,
         .n_options = ARRAY_LEN(ls_table),
         .main = ls_main,
@@ -168,6 +170,8 @@ static int rm_main(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_rm = {
         .name = "rm",
         .usage = "SBX...",
+        .examples = "  cella rm $SBX\n"
+                    "  cella rm $(cella ls --quiet)\n",
         .options = rm_table,
         .n_options = ARRAY_LEN(rm_table),
         .main = rm_main,

@@ -145,6 +145,9 @@ const struct cli_command cli_pool = {
         .text = "ls shows the pools of the setting pools and how many of their sandboxes are ready.\n"
                 "acquire leases a sandbox of the entry with this runtime and \"lease\", and prints its id.\n"
                 "release gives it back: it is removed, and its pool makes another one.",
+        .examples = "  cella pool ls\n"
+                    "  box=$(cella pool acquire python3 --ttl 10m)\n"
+                    "  cella pool release $box\n",
         .options = options,
         .n_options = ARRAY_LEN(options),
         .main = pool_main,

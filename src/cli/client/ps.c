@@ -107,6 +107,7 @@ static int ps_main(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_ps = {
         .name = "ps",
         .usage = "SBX",
+        .examples = "  cella ps $SBX\n",
         .options = ps_table,
         .n_options = ARRAY_LEN(ps_table),
         .main = ps_main,
@@ -183,6 +184,9 @@ static int kill_main(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_kill = {
         .name = "kill",
         .usage = "SBX PID [--signal NAME] | EXE",
+        .examples = "  cella kill $SBX 7\n"
+                    "  cella kill $SBX 7 --signal KILL\n"
+                    "  cella kill exe_wznykq3ujs3kisu6x5ik\n",
         .options = kill_table,
         .n_options = ARRAY_LEN(kill_table),
         .main = kill_main,

@@ -52,6 +52,7 @@ const struct cli_command cli_raise = {
         .name = "raise",
         .usage = "SBX LIMITS",
         .text = "Raises memory, cpus, processes and the limits of executions, up to those of the key.",
+        .examples = "  cella raise $SBX --memory 2G --processes 200\n",
         .options = options,
         .n_options = ARRAY_LEN(options),
         .takes_limits = true,

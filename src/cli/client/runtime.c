@@ -195,6 +195,8 @@ const struct cli_command cli_runtime = {
         .usage = "ls [OPTIONS]",
         .text = "A version can be requested even if it is not listed: node22 is a node program that reports "
                 "version\n22.",
+        .examples = "  cella runtime ls\n"
+                    "  cella runtime ls --image python:3.12-slim\n",
         .options = table,
         .n_options = ARRAY_LEN(table),
         .main = runtime_main,

@@ -312,6 +312,9 @@ const struct cli_command cli_secret = {
                 "A request passes it to code with \"secrets\": {\"VARIABLE\": \"{{secret:NAME}}\"}.  In the "
                 "output of\n"
                 "the code it is replaced by ***.  No command shows a value.",
+        .examples = "  cella secret set github\n"
+                    "  cella secret set github <token.txt\n"
+                    "  cella exec --secret GITHUB_TOKEN=github $SBX -- ./push.sh\n",
         .options = options,
         .n_options = ARRAY_LEN(options),
         .main = secret_main,

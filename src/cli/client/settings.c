@@ -202,6 +202,9 @@ const struct cli_command cli_settings = {
                 "may "
                 "have\nunits (512M, 30s); lists of domains may be separated by commas; null restores the "
                 "default.",
+        .examples = "  cella settings get limits\n"
+                    "  cella settings set limits.memory_bytes 1G\n"
+                    "  cella settings set network.allowed_domains pypi.org,files.pythonhosted.org\n",
         .options = options,
         .n_options = ARRAY_LEN(options),
         .main = settings_main,

@@ -385,6 +385,8 @@ const struct cli_command cli_shell = {
         .usage = "SBX [-- COMMAND]",
         .text = "The exit status is that of the shell. The keys Enter ~ . disconnect, even if the daemon "
                 "does not answer.",
+        .examples = "  cella shell $SBX\n"
+                    "  cella shell $SBX -- python3\n",
         .options = options,
         .n_options = ARRAY_LEN(options),
         .main = shell_main,

@@ -311,6 +311,7 @@ static const struct cli_option options[] = {
          CLI_INTO(CLI_TEXT, struct image_options, mirror)},
         IMAGE_STATE_OPTION,
         IMAGE_JSON_OPTION,
+        CLI_QUIET_OPTION,
 };
 
 const struct cli_command image_bootstrap = {

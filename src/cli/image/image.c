@@ -369,6 +369,9 @@ const struct cli_command cli_image = {
         .name = "image",
         .usage = "pull REF | import FILE [NAME] | bootstrap NAME | ls | inspect NAME | rm NAME... | gc",
         .text = "cella image VERB --help shows the options of each.",
+        .examples = "  cella image pull python:3.12-slim\n"
+                    "  docker save app | cella image import - app\n"
+                    "  cella run --image app -- ls /\n",
         .verbs = verbs,
         .n_verbs = ARRAY_LEN(verbs),
         .main = image_main};

@@ -46,7 +46,7 @@ static const char *short_name(const char *layer)
 static void progress_say(const struct progress_layer *l, const char *what)
 {
         char size[16] = "";
-        if (!cli_stderr_ready())
+        if (!cli_may_note())
                 return;
         if (l->total > 0)
                 progress_size(l->total, size, sizeof size);
@@ -172,7 +172,7 @@ static void draw(struct progress *p, bool now_at_once)
 {
         unsigned rows, width = screen(&rows), shown = 0, unfinished = 0;
         int64_t now = clock_us();
-        if ((!now_at_once && now - p->drawn_us < DRAW_US) || !cli_stderr_ready())
+        if ((!now_at_once && now - p->drawn_us < DRAW_US) || !cli_may_note())
                 return;
         p->drawn_us = now;
         go_back(p, width);
@@ -239,14 +239,14 @@ void progress_step(struct progress *p, const char *text)
         snprintf(p->step, sizeof p->step, "%s", text);
         if (p->draws)
                 draw(p, true);
-        else if (*text && cli_stderr_ready())
+        else if (*text && cli_may_note())
                 fprintf(stderr, "%s\n", text);
 }
 
 void progress_done(struct progress *p, bool good)
 {
         unsigned rows;
-        if (p->draws && p->n_lines > 0 && cli_stderr_ready()) {
+        if (p->draws && p->n_lines > 0 && cli_may_note()) {
                 go_back(p, screen(&rows));
                 fflush(stderr);
         }

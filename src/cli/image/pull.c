@@ -50,7 +50,7 @@ static void find_credentials(const char *registry, char *ret)
         if (credentials_path(path, sizeof path) < 0)
                 return;
         int r = credentials_read(path, registry, &c, &err);
-        if (r < 0 && cli_stderr_ready())
+        if (r < 0 && cli_may_note())
                 fprintf(stderr, "cella: %s; continuing without credentials\n", err.msg);
         if (r > 0 && write_credentials(&c, ret) < 0)
                 ret[0] = '\0';
@@ -126,6 +126,7 @@ static const struct cli_option pull_options[] = {
          CLI_INTO(CLI_FLAG, struct image_options, insecure)},
         IMAGE_STATE_OPTION,
         IMAGE_JSON_OPTION,
+        CLI_QUIET_OPTION,
 };
 
 const struct cli_command image_pull = {
@@ -199,7 +200,7 @@ static int import_main(const struct cli_command *self, int argc, char **argv)
         return image_finish(r, &link, &err, o.json);
 }
 
-static const struct cli_option import_options[] = {IMAGE_STATE_OPTION, IMAGE_JSON_OPTION};
+static const struct cli_option import_options[] = {IMAGE_STATE_OPTION, IMAGE_JSON_OPTION, CLI_QUIET_OPTION};
 
 const struct cli_command image_import = {.name = "image import",
                                          .usage = "FILE|- [NAME] [OPTIONS]",

@@ -94,6 +94,6 @@ void interactive_end(struct run_options *o)
                 return;
         user_terminal_restore();
         sys_close(TAKE_FD(o->terminal.event_fd));
-        if (o->terminal.interrupted && !o->quiet && cli_stderr_ready())
+        if (o->terminal.interrupted && cli_may_note())
                 fprintf(stderr, "\ncella: ended by a second Ctrl-C\n");
 }

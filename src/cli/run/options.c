@@ -226,8 +226,7 @@ static const struct cli_option options[] = {
         {"kill-on-output", NULL, "end the run when it writes more than --output", set_kill_on_output,
          .rare = true},
         {"json", NULL, "print the whole result as JSON", set_json},
-        {"quiet", NULL, "print no limits, refusals and hints, only errors",
-         CLI_INTO(CLI_FLAG, struct run_options, quiet), 'q', true},
+        CLI_QUIET_OPTION,
         {"verbose", NULL, "print the isolation and the resource usage on stderr", set_verbose, .letter = 'V',
          .rare = true},
 };

@@ -14,7 +14,7 @@ struct run_options {
         const char *env[RUN_LIST_MAX * 4];
         size_t n_env;
         struct cli_list allowed, blocked, private; /* patterns of network destinations */
-        bool json, verbose, quiet;
+        bool json, verbose;
         const char *out;       /* --out */
         int out_dir;           /* -1: not open */
         struct cli_list with;  /* packages to install */

@@ -113,7 +113,7 @@ int out_copy(const struct run_options *o, int dir, struct cella_sandbox *sandbox
                         return r;
                 left_out += r == 1;
         }
-        if (left_out > 0 && !o->quiet && cli_stderr_ready())
+        if (left_out > 0 && cli_may_note())
                 fprintf(stderr, "cella: --out: left out %zu that are not regular files\n", left_out);
         if (!result->files_truncated)
                 return 0;

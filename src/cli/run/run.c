@@ -189,7 +189,7 @@ static int cli_run_execute(struct run_options *o, struct cella_err *err)
                 print_json(&result, o->command.runtime, &isolation);
         else if (o->verbose && cli_stderr_ready())
                 cli_run_report(&result, &isolation);
-        else if (!o->quiet && cli_stderr_ready())
+        else if (cli_may_note())
                 report_why(&result);
         cella_result_done(&result);
         return copied < 0 ? copied : status;
