@@ -52,6 +52,10 @@ static const char *const examples[][2] = {
         {"replaceSettings", "{\"limits\": {\"timeout_ms\": 10000}}"},
         {"updateSettings", "{\"limits\": {\"timeout_ms\": 10000}}"},
         {"callTool", "{\"runtime\": \"sh\", \"code\": \"echo hello\"}"},
+        {"writeProcessStdin", "\"hello\\n\""},
+        {"writeFile", "\"hello\\n\""},
+        {"writeArchive", "\"(the bytes of a tar)\""},
+        {"importImage", "\"(the bytes of docker save)\""},
         {"sendMcpMessage", "{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"tools/list\"}"},
 };
 
@@ -203,7 +207,8 @@ static json_t *request_body(const struct api_route *route)
                 type = "application/octet-stream";
         for (size_t i = 0; i < ARRAY_LEN(examples); i++)
                 if (!strcmp(examples[i][0], route->id))
-                        json_object_set_new(content, "example", json_loads(examples[i][1], 0, NULL));
+                        json_object_set_new(content, "example",
+                                            json_loads(examples[i][1], JSON_DECODE_ANY, NULL));
         body = json_pack("{s:b, s:{s:o}}", "required", !route->fields || any_required(route->fields()),
                          "content", type, content);
         return body;
@@ -229,8 +234,23 @@ static json_t *json_content(const struct answer *a)
         if (a->other)
                 schema = json_pack("{s:[o, o]}", "anyOf", schema, schema_named(fields_of(a->other)));
         json_t *content = json_pack("{s:o}", "schema", schema);
-        if (fields_of(a->kind))
+        if (a->example && !(a->media && fields_of(a->kind)))
+                json_object_set_new(content, "example", json_loads(a->example, 0, NULL));
+        else if (fields_of(a->kind))
                 json_object_set_new(content, "example", example_of(a->kind));
+        return content;
+}
+
+/* Bytes or text.  The events of MCP are JSON. */
+static json_t *media_content(const struct answer *a)
+{
+        const bool text = !strncmp(a->media, "text/", 5);
+        json_t *content =
+                text ? json_pack("{s:{s:s}}", "schema", "type", "string") : json_pack("{s:{}}", "schema");
+        if (a->example)
+                json_object_set_new(content, "example",
+                                    a->kind && text ? json_sprintf("data: %s\n\n", a->example)
+                                                    : json_string(a->example));
         return content;
 }
 
@@ -251,10 +271,7 @@ static json_t *answer_described(const struct answer *a)
         if (a->kind)
                 json_object_set_new(content, "application/json", json_content(a));
         if (a->media)
-                json_object_set_new(content, a->media,
-                                    strncmp(a->media, "text/", 5)
-                                            ? json_pack("{s:{}}", "schema")
-                                            : json_pack("{s:{s:s}}", "schema", "type", "string"));
+                json_object_set_new(content, a->media, media_content(a));
         if (a->events)
                 json_object_set_new(content, "text/event-stream", stream_content(a->events));
         if (json_object_size(content) > 0)
@@ -342,35 +359,50 @@ static json_t *operation(const struct api_route *route)
 
 /* ---- the document ---- */
 
+#define RPC_ERROR "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32600,\"message\":\"Invalid Request\"}}"
+
 static const struct {
         const char *family;
         int status;
         const char *about;
+        const char *example; /* JSON; NULL: that of the kind */
 } failures[] = {
         {"Error", 400, "the request is not valid"},
-        {"Error", 401, "the key is missing or unknown"},
-        {"Error", 403, "access denied"},
-        {"Error", 404, "there is no such thing, or another key owns it"},
-        {"Error", 412, "it was changed in the meantime: see If-Match"},
-        {"Error", 413, "the body is too large"},
+        {"Error", 401, "the key is missing or unknown",
+         "{\"error\":{\"kind\":\"unauthorized\",\"message\":\"a key is required\",\"hint\":\"Authorization: "
+         "Bearer KEY\"}}"},
+        {"Error", 403, "access denied",
+         "{\"error\":{\"kind\":\"access_denied\",\"message\":\"access denied: sandbox.exec\"}}"},
+        {"Error", 404, "there is no such thing, or another key owns it",
+         "{\"error\":{\"kind\":\"not_found\",\"message\":\"no sandbox 'sbx_01k9qc5r1x7a0'\"}}"},
+        {"Error", 412, "it was changed in the meantime: see If-Match",
+         "{\"error\":{\"kind\":\"conflict\",\"message\":\"the file has changed\"}}"},
+        {"Error", 413, "the body is too large",
+         "{\"error\":{\"kind\":\"too_large\",\"message\":\"the body is too large\"}}"},
         {"Error", 416, "the file does not have these bytes"},
-        {"Error", 422, "the code cannot be run: no such runtime, or the scanner refused it"},
+        {"Error", 422, "the code cannot be run: no such runtime, or the scanner refused it",
+         "{\"error\":{\"kind\":\"runtime_not_found\",\"message\":\"runtime not found: "
+         "ruby\",\"hint\":\"apt-get install ruby, or use an image that has it\"}}"},
         {"Error", 426, "not a handshake of a WebSocket"},
-        {"Error", 429, "too much at once: see Retry-After"},
-        {"Error", 500, "an error of the daemon"},
-        {"Error", 503, "the daemon cannot do this now, or this host cannot"},
+        {"Error", 429, "too much at once: see Retry-After",
+         "{\"error\":{\"kind\":\"over_capacity\",\"message\":\"too many executions at once\"}}"},
+        {"Error", 500, "an error of the daemon",
+         "{\"error\":{\"kind\":\"internal\",\"message\":\"an error of the daemon\"}}"},
+        {"Error", 503, "the daemon cannot do this now, or this host cannot",
+         "{\"error\":{\"kind\":\"isolation_unavailable\",\"message\":\"cgroup: no limit on memory here\"}}"},
         {"Ready", 503, "it cannot run code now"},
-        {"Tool", 504, "the time limit has passed: the error, and the output until then"},
-        {"Rpc", 400, "an error of JSON-RPC, or of the API"},
-        {"Rpc", 401, "the key is missing or unknown"},
-        {"Rpc", 403, "access denied"},
-        {"Rpc", 404, "no such session"},
-        {"Rpc", 405, "not with this method"},
-        {"Rpc", 413, "the body is too large"},
-        {"Rpc", 422, "the code cannot be run"},
-        {"Rpc", 429, "too much at once"},
-        {"Rpc", 500, "an error of the daemon"},
-        {"Rpc", 503, "the daemon cannot do this now"},
+        {"Tool", 504, "the time limit has passed: the error, and the output until then",
+         "{\"error\":{\"kind\":\"timeout\",\"message\":\"timeout\"},\"stdout\":\"out\\n\",\"stderr\":\"\"}"},
+        {"Rpc", 400, "an error of JSON-RPC, or of the API", RPC_ERROR},
+        {"Rpc", 401, "the key is missing or unknown", RPC_ERROR},
+        {"Rpc", 403, "access denied", RPC_ERROR},
+        {"Rpc", 404, "no such session", RPC_ERROR},
+        {"Rpc", 405, "not with this method", RPC_ERROR},
+        {"Rpc", 413, "the body is too large", RPC_ERROR},
+        {"Rpc", 422, "the code cannot be run", RPC_ERROR},
+        {"Rpc", 429, "too much at once", RPC_ERROR},
+        {"Rpc", 500, "an error of the daemon", RPC_ERROR},
+        {"Rpc", 503, "the daemon cannot do this now", RPC_ERROR},
 };
 
 static json_t *failure_responses(void)
@@ -381,7 +413,8 @@ static json_t *failure_responses(void)
                 const struct kind *kind = !strcmp(family, "Error")   ? &kind_error
                                           : !strcmp(family, "Ready") ? &kind_ready
                                                                      : &kind_any;
-                const struct answer a = {failures[i].status, failures[i].about, kind};
+                const struct answer a = {failures[i].status, failures[i].about, kind,
+                                         .example = failures[i].example};
                 char name[24];
                 snprintf(name, sizeof name, "%s%d", family, failures[i].status);
                 json_object_set_new(all, name, answer_described(&a));

@@ -97,14 +97,25 @@ JSON(pools, "the pools");
 JSON(secrets, "the secrets");
 JSON(secret, "the secret");
 JSON(keys, "the keys");
-JSON(any, "a JSON object");
+
+static const struct answer answer_description[] = {
+        {200, "the description", &kind_any, .example = "{\"openapi\":\"3.1.0\"}"}, {0}};
+static const struct answer answer_tool[] = {
+        {200, "what the tool says", &kind_any,
+         .example = "{\"stdout\":\"hello\\n\",\"stderr\":\"\",\"exit_code\":0}"},
+        {0}};
 
 static const struct answer answer_nothing[] = {{204, "done"}, {0}};
 static const struct answer answer_html[] = {
-        {200, "the page", .media = "text/html"}, {304, "it has not changed"}, {0}};
+        {200, "the page", .media = "text/html", .example = "<!doctype html>"},
+        {304, "it has not changed"},
+        {0}};
 static const struct answer answer_bytes[] = {
-        {200, "the file", .media = "application/octet-stream"}, {304, "it has not changed"}, {0}};
-static const struct answer answer_text[] = {{200, "the counters", .media = "text/plain"}, {0}};
+        {200, "the file", .media = "application/octet-stream", .example = "hello"},
+        {304, "it has not changed"},
+        {0}};
+static const struct answer answer_text[] = {
+        {200, "the counters", .media = "text/plain", .example = "cella_executions_running 1\n"}, {0}};
 static const struct answer answer_run[] = {{200, "the result", &kind_result, .events = run_events},
                                            {202, "it was started, with detach", &kind_accepted},
                                            {0}};
@@ -115,13 +126,14 @@ static const struct answer answer_output[] = {
 static const struct answer answer_new_context[] = {{201, "the context", &kind_context}, {0}};
 static const struct answer answer_file[] = {
         {200, "the bytes; or the directory; or events", &kind_directory, .media = "application/octet-stream",
-         .events = file_events},
-        {206, "a part of the bytes, with Range", .media = "application/octet-stream"},
+         .events = file_events, .example = "hello"},
+        {206, "a part of the bytes, with Range", .media = "application/octet-stream", .example = "ell"},
         {304, "it has not changed"},
         {0}};
 static const struct answer answer_new_file[] = {
         {200, "it existed", &kind_stat}, {201, "it was created", &kind_stat}, {0}};
-static const struct answer answer_tar[] = {{200, "a tar archive", .media = "application/x-tar"}, {0}};
+static const struct answer answer_tar[] = {
+        {200, "a tar archive", .media = "application/x-tar", .example = "(the bytes of the archive)"}, {0}};
 static const struct answer answer_websocket[] = {{101, "the WebSocket is open"}, {0}};
 static const struct answer answer_events[] = {{200, "events", .events = watch_events}, {0}};
 static const struct answer answer_execution[] = {
@@ -130,7 +142,8 @@ static const struct answer answer_cancelled[] = {
         {200, "it has ended before", &kind_ended}, {202, "it is being ended", &kind_ended}, {0}};
 static const struct answer answer_tools[] = {{200, "the tools", &kind_tools, &kind_functions}, {0}};
 static const struct answer answer_rpc[] = {
-        {200, "a JSON-RPC message, or events with them", &kind_any, .media = "text/event-stream"},
+        {200, "a JSON-RPC message, or events with them", &kind_any, .media = "text/event-stream",
+         .example = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"tools\":[]}}"},
         {202, "there is no answer"},
         {0}};
 static const struct answer answer_rpc_end[] = {{200, "done"}, {202, "done"}, {204, "done"}, {0}};
@@ -152,7 +165,7 @@ const struct api_route api_routes[] = {
         {HTTP_GET, "/metrics", 0, 0, 0, NULL, rest_metrics, "getMetrics", "server",
          "counters in the Prometheus text format", NULL, answer_text},
         {HTTP_GET, "/openapi.json", 0, API_OPEN, 0, NULL, rest_openapi, "getOpenApi", "server",
-         "this description", NULL, answer_any},
+         "this description", NULL, answer_description},
         {HTTP_GET, "/v1/health", 0, 0, 0, NULL, rest_health, "getHealth", "server",
          "engines, isolation layers and state of the daemon", NULL, answer_health},
         {HTTP_GET, "/v1/me", 0, 0, 0, NULL, rest_me, "getCaller", "server", "the caller and its capabilities",
@@ -254,7 +267,7 @@ const struct api_route api_routes[] = {
         {HTTP_GET, "/v1/tools", 0, 0, 0, NULL, tools_http_list, "listTools", "tools",
          "the tools for agents, with their schemas", of_tools, answer_tools},
         {HTTP_POST, "/v1/tools/{name}", 0, API_RAW, API_BODY_MAX, NULL, tools_http_call, "callTool", "tools",
-         "calls a tool", NULL, answer_any, API_ERR_TIMEOUT},
+         "calls a tool", NULL, answer_tool, API_ERR_TIMEOUT},
         {HTTP_POST, "/mcp", 0, API_RAW, MCP_MESSAGE_MAX, NULL, mcp_http_post, "sendMcpMessage", "tools",
          "the Model Context Protocol: one JSON-RPC message", NULL, answer_rpc, API_ERR_METHOD},
         {HTTP_GET, "/mcp", 0, 0, 0, NULL, mcp_http_get, "continueMcpStream", "tools",

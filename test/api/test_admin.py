@@ -145,8 +145,7 @@ def check_operation(rules, o):
     answers = [(status, rules.responses(o, status)) for status in o["responses"]]
     for where, content in [(status, a.get("content", {})) for status, a in answers] + [("request", o.get("requestBody", {}).get("content", {}))]:
         for media, described_ in content.items():
-            if media == "application/json" and described_["schema"].get("type") is None:
-                ensure("example" in described_, f"{name} {where}: no example")
+            ensure("example" in described_, f"{name} {where}: no example of {media}")
             if media != "text/event-stream" and "example" in described_:
                 fault = rules.wrong(described_["schema"], described_["example"])
                 ensure(not fault, f"the example of {name} {where}: {fault}")

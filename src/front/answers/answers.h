@@ -26,6 +26,7 @@ struct answer {
         const struct kind *kind, *other; /* JSON of this kind, or of the other one; NULL: none */
         const char *media;               /* also, or instead of JSON: bytes of this type; NULL: none */
         const struct event *events;      /* also: a stream of these events; NULL: none */
+        const char *example;             /* of media; without media, or if kind has no fields: JSON */
 };
 
 /* run.c */
