@@ -22,7 +22,7 @@ const struct cli_name cli_names[] = {
         {"serve", "run the daemon: HTTP API, persistent sandboxes, log"},
         {"create", "create a persistent sandbox and print its id", .client = true},
         {"exec", "run code or a command in a sandbox of the daemon", .client = true},
-        {"raise", "raise limits of a sandbox of the daemon", .client = true},
+        {"raise", "raise or lower limits of a sandbox of the daemon", .client = true},
         {"ls", "list the daemon's sandboxes", .client = true},
         {"ps", "list background processes and executions of a sandbox", .client = true},
         {"top", "show live sandboxes, what they use, and running executions", .client = true},

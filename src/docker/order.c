@@ -110,22 +110,22 @@ void order_freeze(void *argument)
 }
 
 /* Podman 4.3 has no such request, so the groups are also written, if that is permitted. */
-void order_raise(void *argument)
+void order_limits(void *argument)
 {
         struct order *o = argument;
         struct docker_sandbox *c = o->sandbox;
-        const struct keeper_raise *raise = &o->raise;
+        const struct keeper_limits *limits = &o->limits;
         struct cella_err err = {0};
-        uint64_t processes = (uint64_t)raise->processes + c->processes_beside;
+        uint64_t processes = (uint64_t)limits->processes + c->processes_beside;
         if (processes < c->processes_least)
                 processes = c->processes_least;
-        container_limit(c->socket, c->container, raise->memory_bytes, processes, raise->cpus_milli);
-        if (usage_raise(&c->usage, raise->memory_bytes, processes, container_cpus(raise->cpus_milli))) {
+        container_limit(c->socket, c->container, limits->memory_bytes, processes, limits->cpus_milli);
+        if (usage_raise(&c->usage, limits->memory_bytes, processes, container_cpus(limits->cpus_milli))) {
                 docker_order_done(o, KEEPER_DONE);
         } else {
                 err_say(&err, CELLA_ISOLATION_UNAVAILABLE, -ENOTSUP,
-                        "cgroup: a limit of a running sandbox cannot be raised here");
-                err_hint(&err, "the container engine does not do it: make a sandbox with the higher limit");
+                        "cgroup: a limit of a running sandbox cannot be changed here");
+                err_hint(&err, "the container engine does not do it: make a sandbox with this limit");
                 process_fail(o->number, &err);
         }
         order_free(o);

@@ -180,17 +180,17 @@ static const char *take_about(const struct keeper_about *packet, size_t len)
         return NULL;
 }
 
-static const char *take_raise(const struct keeper_raise *packet, size_t len)
+static const char *take_limits(const struct keeper_limits *packet, size_t len)
 {
         if (len != sizeof *packet || packet->about.reserved)
-                return "a bad KEEPER_RAISE";
+                return "a bad KEEPER_LIMITS";
         struct docker_sandbox *sandbox = docker_sandbox_hold(packet->about.sandbox);
         if (!sandbox)
                 return "a sandbox that is not there";
         struct order *o = malloc(sizeof *o);
         if (o)
-                *o = (struct order){.number = packet->about.number, .sandbox = sandbox, .raise = *packet};
-        if (o && job_add(order_raise, o) == 0)
+                *o = (struct order){.number = packet->about.number, .sandbox = sandbox, .limits = *packet};
+        if (o && job_add(order_limits, o) == 0)
                 return NULL;
         free(o);
         docker_sandbox_release(sandbox);
@@ -224,8 +224,8 @@ static const char *take_packet(const char *packet, size_t len)
                 return take_make(packet, len);
         if (type == KEEPER_DROP)
                 return take_drop((const struct keeper_drop *)(const void *)packet, len);
-        if (type == KEEPER_RAISE)
-                return take_raise((const struct keeper_raise *)(const void *)packet, len);
+        if (type == KEEPER_LIMITS)
+                return take_limits((const struct keeper_limits *)(const void *)packet, len);
         if (type >= KEEPER_END && type <= KEEPER_THAW)
                 return take_about((const struct keeper_about *)(const void *)packet, len);
         return "an unknown request";

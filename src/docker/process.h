@@ -35,14 +35,14 @@ struct order {
         uint32_t number;
         struct docker_sandbox *sandbox; /* one reference */
         bool pause;                     /* for order_freeze(): pause, otherwise resume */
-        struct keeper_raise raise;      /* for order_raise() */
+        struct keeper_limits limits;    /* for order_limits() */
 };
 
 void order_end(void *order);
 void order_kill(void *order);
 void order_count(void *order);
 void order_freeze(void *order);
-void order_raise(void *order);
+void order_limits(void *order);
 void order_drop(void *drop); /* struct keeper_drop */
 
 struct making {

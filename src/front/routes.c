@@ -189,7 +189,7 @@ const struct api_route api_routes[] = {
         {HTTP_DELETE, SANDBOX, MAY_MANAGE, 0, 0, NULL, rest_sandbox_delete, "deleteSandbox", "sandboxes",
          "ends the sandbox and all its processes", NULL, answer_nothing},
         {HTTP_PATCH, SANDBOX, MAY_MANAGE, 0, 65536, sandbox_patch_fields, rest_sandbox_patch, "updateSandbox",
-         "sandboxes", "raises limits, sets the time to live, labels or the name", NULL, answer_sandbox},
+         "sandboxes", "changes limits, the time to live, labels or the name", NULL, answer_sandbox},
         {HTTP_POST, SANDBOX "/pause", MAY_MANAGE, API_RAW, 4096, NULL, rest_sandbox_pause, "pauseSandbox",
          "sandboxes", "pauses the sandbox and its deadlines", NULL, answer_sandbox},
         {HTTP_POST, SANDBOX "/resume", MAY_MANAGE, API_RAW, 4096, NULL, rest_sandbox_resume, "resumeSandbox",

@@ -443,12 +443,17 @@ static int change_limits(struct cgroup *cg, const struct cella_limits *limits)
         return r;
 }
 
-int cgroup_raise(struct cgroup *cg, const struct cella_limits *limits)
+int cgroup_change(struct cgroup *cg, const struct cella_limits *limits)
 {
         const struct cella_limits before = cg->limits;
         const bool throttled = cg->throttled;
+        uint64_t used;
+        /* v1 refuses a limit below the usage.  v2 would kill processes. */
+        if (cg->has[MEMORY] && limits->memory_bytes < before.memory_bytes && get(cg, MEMORY_NOW, &used) &&
+            used > limits->memory_bytes)
+                return -EBUSY;
         int r = change_limits(cg, limits);
-        if (r == 0 && throttled && limits->cpus_milli > before.cpus_milli) {
+        if (r == 0 && throttled && limits->cpus_milli != before.cpus_milli) {
                 /* v1 refuses a limit above that of the parent group.  Then ours must go. */
                 cgroup_unthrottle(cg);
                 r = cgroup_throttle(cg, limits->cpus_milli);

@@ -65,9 +65,9 @@ int cgroup_clone_fd(const struct cgroup *cg);
 int cgroup_join_fds(struct cgroup *cg, bool cloned_into, int fds[JAIL_CGROUP_FDS_MAX], struct cella_err *err);
 void cgroup_joined(struct cgroup *cg);
 
-/* Raises the limits on memory and processes, and on CPUs if cgroup_throttle() was called.  limits: none is
- * below the present one.  On failure the limits are as before. */
-int cgroup_raise(struct cgroup *cg, const struct cella_limits *limits);
+/* Changes the limits on memory and processes, and on CPUs if cgroup_throttle() was called.  -EBUSY: more
+ * memory is used than that.  On failure the limits are as before. */
+int cgroup_change(struct cgroup *cg, const struct cella_limits *limits);
 
 /* Limits the memory of sockets, which v1 counts separately and only with a limit.  Call before any socket is
  * made. */

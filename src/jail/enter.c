@@ -108,7 +108,7 @@ static int set_rlimits(const struct jail_spec *spec, struct cella_err *err)
          * be read afterwards.  Counted per user namespace since Linux 5.14. */
         uint64_t processes = 1 + spec->limits.processes + /* 1: init */
                              (spec->several ? JAIL_HELPERS : 0) + (spec->limit_processes_by_rlimit ? 0 : 8);
-        /* The limit of a long-lived sandbox can be raised (cgroup_raise()).  The second one could not: that
+        /* The limit of a long-lived sandbox can be raised (cgroup_change()).  The second one could not: that
          * needs CAP_SYS_RESOURCE, which root lacks in many containers. */
         if (spec->several && !spec->limit_processes_by_rlimit)
                 processes = RLIMITS_NO_PROCESSES;

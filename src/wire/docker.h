@@ -2,7 +2,7 @@
  *
  * It uses the keeper's protocol (wire/keeper.h), so that a client can use either.  The differences are the
  * first request, the data that may follow KEEPER_MAKE, and its reply.  KEEPER_DROP removes a volume and is
- * answered by KEEPER_DONE or KEEPER_FAILED.  KEEPER_READY is not supported.  KEEPER_RAISE has all three
+ * answered by KEEPER_DONE or KEEPER_FAILED.  KEEPER_READY is not supported.  KEEPER_LIMITS has all three
  * limits, also those that stay. */
 #pragma once
 #include <stdlib.h>

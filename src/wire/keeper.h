@@ -36,8 +36,8 @@ enum keeper_request {
         KEEPER_DOCKER_WANTED, /* same: KEEPER_DOCKER or KEEPER_FAILED */
         KEEPER_CHECK_ROOT,    /* struct keeper_root: KEEPER_DONE if the directory can contain workspaces of
                                  agents, or KEEPER_FAILED */
-        KEEPER_RAISE,         /* struct keeper_raise: raises limits of a live sandbox.  KEEPER_DONE or
-                                 KEEPER_FAILED; then the limits are as before */
+        KEEPER_LIMITS,        /* struct keeper_limits: changes limits of a live sandbox.  KEEPER_DONE or
+                                KEEPER_FAILED; then the limits are as before */
         KEEPER_PING,          /* no sandbox: KEEPER_DONE */
 };
 
@@ -104,9 +104,9 @@ struct keeper_about {
         uint32_t reserved;
 };
 
-struct keeper_raise {
+struct keeper_limits {
         struct keeper_about about;
-        uint64_t memory_bytes; /* a limit that is not above the present one is not changed */
+        uint64_t memory_bytes; /* 0: this limit is not changed */
         uint32_t processes, cpus_milli;
 };
 
@@ -161,7 +161,7 @@ _Static_assert(sizeof(struct keeper_make) == 12 * 4 + 32 + KEEPER_NAME_MAX + KEE
                                                      KEEPER_IMAGE_MAX + sizeof(struct cella_limits),
                "no holes");
 _Static_assert(sizeof(struct keeper_about) == 16 && sizeof(struct keeper_made) == 48 &&
-                       sizeof(struct keeper_raise) == 32,
+                       sizeof(struct keeper_limits) == 32,
                "no holes");
 _Static_assert(sizeof(struct keeper_counted) == 16 + 5 * 8 + 8 + 8, "no holes");
 

@@ -1198,10 +1198,11 @@ TEST(a_mount_shows_its_directory)
 static enum cella_kind ask_raise(const struct fake_sandbox *s, uint64_t memory, uint32_t processes,
                                  uint32_t cpus)
 {
-        const struct keeper_raise raise = {.about = {.type = KEEPER_RAISE, .number = 9, .sandbox = s->handle},
-                                           .memory_bytes = memory,
-                                           .processes = processes,
-                                           .cpus_milli = cpus};
+        const struct keeper_limits raise = {
+                .about = {.type = KEEPER_LIMITS, .number = 9, .sandbox = s->handle},
+                .memory_bytes = memory,
+                .processes = processes,
+                .cpus_milli = cpus};
         union fake_packet p;
         CHECK(fake_send(&d, &raise, sizeof raise));
         CHECK(fake_receive(&d, &p, NULL, 5000) > 0 && p.number == 9);
@@ -1219,7 +1220,8 @@ TEST(limits_of_a_live_sandbox_are_raised)
         CHECK(fake_make(&d, &make, &s));
         const bool can = is_root() && !(s.made.missing & CELLA_LIMIT_PROCESSES);
         CHECK(fake_ready(&s));
-        CHECK_INT(ask_raise(&s, 1, 1, 1), CELLA_OK); /* nothing is lowered */
+        CHECK_INT(ask_raise(&s, 0, 0, 0), CELLA_OK); /* nothing is changed */
+        CHECK_INT(ask_raise(&s, 1, 0, 0), CELLA_INVALID_REQUEST);
         CHECK_INT(ask_raise(&s, UINT64_MAX, 0, 0), CELLA_INVALID_REQUEST);
         CHECK_INT(ask_raise(&s, 0, 30, 0), can ? CELLA_OK : CELLA_ISOLATION_UNAVAILABLE);
         CHECK(fake_spawn(

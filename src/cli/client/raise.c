@@ -1,4 +1,4 @@
-/* cli/client/raise.c -- `cella raise`: raises limits of an existing sandbox. */
+/* cli/client/raise.c -- `cella raise`: changes limits of an existing sandbox. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -51,7 +51,9 @@ static int raise_main(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_raise = {
         .name = "raise",
         .usage = "SBX LIMITS",
-        .text = "Raises memory, cpus, processes and the limits of executions, up to those of the key.",
+        .text = "Changes memory, cpus, processes and the limits of executions, up to those of the key.  The "
+                "memory\n"
+                "must be more than the sandbox uses.",
         .examples = "  cella raise $SBX --memory 2G --processes 200\n",
         .options = options,
         .n_options = ARRAY_LEN(options),

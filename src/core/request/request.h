@@ -164,8 +164,8 @@ void exec_request_take_note(struct exec_request *request, struct core_sandbox *s
  * changes something that belongs to the sandbox, such as the network. */
 int exec_request_limits(const struct exec_request *request, const struct core_sandbox *sandbox,
                         struct cella_limits *ret, struct cella_err *err);
-/* Computes the limits that sandbox_raise() gives a sandbox: its own, with the asked ones, which must be
- * higher and within those of the key.  *ret_required: the CELLA_LIMIT_* that were asked for. */
+/* Computes the limits that sandbox_change_limits() gives a sandbox: its own, with the asked ones, which must
+ * be within those of the key.  *ret_required: the CELLA_LIMIT_* that were asked for. */
 int limits_request(const struct caller *caller, const json_t *asked, const struct core_sandbox *sandbox,
                    struct cella_limits *ret, uint32_t *ret_required, struct cella_err *err);
 /* Makes a sandbox for POST /v1/sandboxes. */

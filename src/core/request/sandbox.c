@@ -8,6 +8,7 @@
 #include "core/mount.h"
 #include "core/pool/pool.h"
 #include "core/request/request.h"
+#include "core/settings/words.h"
 
 static bool names_directory(const char *name)
 {
@@ -269,9 +270,17 @@ int limits_request(const struct caller *caller, const json_t *asked, const struc
                                 "limits.%s of an existing sandbox cannot be changed", l->name);
                         return err_hint(err, "make a new sandbox with this limit");
                 }
-                if (can_be_none ? have == 0 || (want != 0 && want < have) : want < have) {
-                        err_say(err, CELLA_INVALID_REQUEST, -ERANGE, "limits.%s can only be raised", l->name);
+                if (sb->engine != ENGINE_NATIVE && l->scope == LIMIT_OF_SANDBOX && want < have) {
+                        /* an engine may change the limit only in part, or end processes for it */
+                        err_say(err, CELLA_INVALID_REQUEST, -ENOTSUP,
+                                "limits.%s can only be raised with the engine '%s'", l->name,
+                                engine_words[sb->engine]);
                         return err_hint(err, "an execution may ask for less than its sandbox has");
+                }
+                if (can_be_none && have == 0) { /* on cgroup v1 its resource is not counted */
+                        err_say(err, CELLA_INVALID_REQUEST, -ERANGE,
+                                "limits.%s cannot be set in a sandbox that was made without it", l->name);
+                        return err_hint(err, "an execution may have this limit");
                 }
         }
         int r = caller_allows(caller, &wanted, err);

@@ -158,7 +158,7 @@ static void sandbox_end(struct core_sandbox *sb)
                 err_say(&err, CELLA_NOT_FOUND, -ENOENT, "the sandbox %s has ended", sb->id);
                 frozen(sb, &err);
         }
-        sandbox_raise_lost(sb);
+        sandbox_limits_lost(sb);
         egress_detach(&sb->egress);
         sb->channel = channel_free(sb->channel);
         sandbox_close_counters(sb);

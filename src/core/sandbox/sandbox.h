@@ -131,10 +131,11 @@ struct core_sandbox {
         struct channel *channel;
         void (*frozen)(void *, const struct cella_err *); /* callback for a pending freeze or thaw */
         void *frozen_context;
-        void (*raised)(void *, const struct cella_err *); /* callback for a pending sandbox_raise() */
-        void *raised_context;
-        struct cella_limits raised_limits;
-        uint32_t raised_required;
+        void (*limits_changed)(void *,
+                               const struct cella_err *); /* callback for a pending sandbox_change_limits() */
+        void *limits_context;
+        struct cella_limits new_limits;
+        uint32_t new_required;
         struct keeper_counted counters; /* the last reading */
         struct counters files;          /* counter files lent by the keeper, if has_files */
         bool has_files;
@@ -194,14 +195,14 @@ void sandbox_freeze(struct core_sandbox *sandbox, bool freeze, void (*done)(void
                     void *context);
 void sandbox_freeze_forget(struct core *core, const void *context); /* cancels done() */
 
-/* Gives the sandbox these limits, none of which is lower than before: see limits_request().  At most memory,
- * processes, CPUs and limits of executions may differ.  required: CELLA_LIMIT_* that the caller named.
- * done() is called once, perhaps at once; err NULL: success.  After sandbox_raise_forget() it is not. */
-void sandbox_raise(struct core_sandbox *sandbox, const struct cella_limits *limits, uint32_t required,
-                   void (*done)(void *context, const struct cella_err *err), void *context);
-void sandbox_raise_forget(struct core *core, const void *context);
+/* Gives the sandbox these limits: see limits_request().  At most memory, processes, CPUs and limits of
+ * executions may differ.  required: CELLA_LIMIT_* that the caller named.
+ * done() is called once, perhaps at once; err NULL: success.  After sandbox_limits_forget() it is not. */
+void sandbox_change_limits(struct core_sandbox *sandbox, const struct cella_limits *limits, uint32_t required,
+                           void (*done)(void *context, const struct cella_err *err), void *context);
+void sandbox_limits_forget(struct core *core, const void *context);
 /* For sandbox.c: the sandbox ends, and the keeper's answer will not be heard. */
-void sandbox_raise_lost(struct core_sandbox *sandbox);
+void sandbox_limits_lost(struct core_sandbox *sandbox);
 /* Asks the keeper, or cella-docker, to make it.  answer() gets KEEPER_MADE, DOCKER_MADE or KEEPER_FAILED. */
 int sandbox_make(struct core_sandbox *sandbox, keeper_answer answer, struct cella_err *err);
 /* Takes the files with counters that came with KEEPER_MADE, if there are any; only in answer(). */

@@ -314,7 +314,7 @@ void rest_sandbox_resume(struct call *call, json_t *body)
 
 /* ---- changes ---- */
 
-/* A change that waits for the keeper, which raises the limits first. */
+/* A change that waits for the keeper, which changes the limits first. */
 struct changing {
         struct call *call;
         json_t *body;
@@ -384,11 +384,11 @@ static void changing_gone(struct http_request *request, void *context)
 {
         struct changing *c = context;
         (void)request;
-        sandbox_raise_forget(c->call->core, c);
+        sandbox_limits_forget(c->call->core, c);
         changing_free(c);
 }
 
-static void changing_raised(void *context, const struct cella_err *err)
+static void changing_limited(void *context, const struct cella_err *err)
 {
         struct changing *c = context;
         struct call *call = c->call;
@@ -407,7 +407,7 @@ static void changing_raised(void *context, const struct cella_err *err)
 }
 
 /* Takes body, also on failure. */
-static int raise_first(struct call *call, struct core_sandbox *sb, json_t *body, struct cella_err *err)
+static int limit_first(struct call *call, struct core_sandbox *sb, json_t *body, struct cella_err *err)
 {
         struct cella_limits limits;
         uint32_t required = 0;
@@ -423,7 +423,7 @@ static int raise_first(struct call *call, struct core_sandbox *sb, json_t *body,
         *c = (struct changing){.call = call, .body = body};
         memcpy(c->id, sb->id, sizeof c->id);
         http_on_gone(call->request, changing_gone, c);
-        sandbox_raise(sb, &limits, required, changing_raised, c);
+        sandbox_change_limits(sb, &limits, required, changing_limited, c);
         return 0;
 }
 
@@ -444,7 +444,7 @@ void rest_sandbox_patch(struct call *call, json_t *body)
         if (r == 0)
                 sandbox_touch(sb);
         if (r == 0 && json_object_get(body, "limits")) {
-                r = raise_first(call, sb, body, &err);
+                r = limit_first(call, sb, body, &err);
         } else {
                 if (r == 0)
                         apply_change(call, sb, body);

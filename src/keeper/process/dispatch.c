@@ -23,7 +23,7 @@ static const struct dispatch_rule rules[] = {
         {KEEPER_IMAGER_WANTED, 0, "imager", sizeof(struct keeper_about), handle_imager},
         {KEEPER_DOCKER_WANTED, 0, "docker", sizeof(struct keeper_about), handle_docker},
         {KEEPER_CHECK_ROOT, 0, "check root", sizeof(struct keeper_root), handle_check_root},
-        {KEEPER_RAISE, KNOWN, "raise", sizeof(struct keeper_raise), handle_raise},
+        {KEEPER_LIMITS, KNOWN, "limits", sizeof(struct keeper_limits), handle_limits},
         {KEEPER_PING, 0, "ping", sizeof(struct keeper_about), handle_ping},
 };
 

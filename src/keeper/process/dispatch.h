@@ -20,7 +20,7 @@ union dispatch_packet {
         struct keeper_make make;
         struct keeper_make_mounts with_mounts;
         struct keeper_about about;
-        struct keeper_raise raise;
+        struct keeper_limits limits;
         struct keeper_drop drop;
         struct keeper_root root;
 };
@@ -53,7 +53,7 @@ DISPATCH_HANDLER(handle_thaw);
 DISPATCH_HANDLER(handle_ready);
 DISPATCH_HANDLER(handle_drop);
 DISPATCH_HANDLER(handle_check_root);
-DISPATCH_HANDLER(handle_raise);
+DISPATCH_HANDLER(handle_limits);
 DISPATCH_HANDLER(handle_ping);
 DISPATCH_HANDLER(handle_imager); /* imager.c */
 DISPATCH_HANDLER(handle_docker); /* docker.c */

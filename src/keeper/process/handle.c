@@ -277,42 +277,46 @@ void handle_unthrottle(struct keeper *k, struct sandbox_entry *entry, const unio
                 cgroup_unthrottle(entry->sandbox->cgroup);
 }
 
-static int raise_limits(struct sandbox *sb, const struct cella_limits *limits, struct cella_err *err)
+static int change_limits(struct sandbox *sb, const struct cella_limits *limits, struct cella_err *err)
 {
-        const uint32_t higher =
-                (limits->memory_bytes > sb->limits.memory_bytes ? (uint32_t)CELLA_LIMIT_MEMORY : 0) |
-                (limits->processes > sb->limits.processes ? (uint32_t)CELLA_LIMIT_PROCESSES : 0) |
-                (limits->cpus_milli > sb->limits.cpus_milli ? (uint32_t)CELLA_LIMIT_CPUS : 0);
-        if (!higher)
+        const uint32_t changed =
+                (limits->memory_bytes != sb->limits.memory_bytes ? (uint32_t)CELLA_LIMIT_MEMORY : 0) |
+                (limits->processes != sb->limits.processes ? (uint32_t)CELLA_LIMIT_PROCESSES : 0) |
+                (limits->cpus_milli != sb->limits.cpus_milli ? (uint32_t)CELLA_LIMIT_CPUS : 0);
+        if (!changed)
                 return 0;
-        if (!sb->cgroup || (higher & cgroup_missing(sb->cgroup))) {
+        if (!sb->cgroup || (changed & cgroup_missing(sb->cgroup))) {
                 err_say(err, CELLA_ISOLATION_UNAVAILABLE, -ENOTSUP,
-                        "cgroup: a limit of a running sandbox cannot be raised here");
-                return err_hint(err,
-                                "there is no control group for it: make a sandbox with the higher limit");
+                        "cgroup: a limit of a running sandbox cannot be changed here");
+                return err_hint(err, "there is no control group for it: make a sandbox with this limit");
         }
-        int r = cgroup_raise(sb->cgroup, limits);
+        int r = cgroup_change(sb->cgroup, limits);
+        if (r == -EBUSY) {
+                err_say(err, CELLA_INVALID_REQUEST, r,
+                        "limits.memory_bytes: the sandbox uses more than that");
+                return err_hint(err, "end processes or remove files in it");
+        }
         if (r < 0)
-                return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "cgroup: cannot raise the limits");
+                return err_set(err, CELLA_ISOLATION_UNAVAILABLE, r, "cgroup: cannot change the limits");
         sb->limits = *limits;
         return 0;
 }
 
-void handle_raise(struct keeper *k, struct sandbox_entry *entry, const union dispatch_packet *packet)
+void handle_limits(struct keeper *k, struct sandbox_entry *entry, const union dispatch_packet *packet)
 {
-        const struct keeper_raise *asked = &packet->raise;
+        const struct keeper_limits *asked = &packet->limits;
         struct cella_limits limits = entry->sandbox->limits;
         struct cella_err err = {0};
-        if (asked->memory_bytes > limits.memory_bytes)
+        if (asked->memory_bytes)
                 limits.memory_bytes = asked->memory_bytes;
-        if (asked->processes > limits.processes)
+        if (asked->processes)
                 limits.processes = asked->processes;
-        if (asked->cpus_milli > limits.cpus_milli)
+        if (asked->cpus_milli)
                 limits.cpus_milli = asked->cpus_milli;
         int r = entry->state == SANDBOX_DEAD ? err_say(&err, CELLA_NOT_FOUND, -ESRCH, "the sandbox has ended")
                                              : limits_check(&limits, &err);
         if (r == 0)
-                r = raise_limits(entry->sandbox, &limits, &err);
+                r = change_limits(entry->sandbox, &limits, &err);
         if (r < 0)
                 keeper_fail(k, packet->number, &err);
         else
