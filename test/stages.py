@@ -192,7 +192,7 @@ STAGES = [
     Stage("load", "full", 200, 22, [load("test/load/load.py", "--generator", "build/test/load", "--seconds", "8", "--warm", "2")], skips=()),
     Stage("soak", "full", 300, 19, [load("test/load/soak.py", "--executions", "4000")], skips=()),
     Stage("abuse", "full", 200, 50, [load("test/load/abuse.py", "--short")], skips=()),
-    Stage("asan-kernel", "full", 900, 941, suite("test/run.py", "--slack", "3", "-j", "2", build="build-asan"), ALONE, 1, ("build-asan",), environment=ASAN),
+    Stage("asan-kernel", "full", 900, 937, suite("test/run.py", "--slack", "3", "-j", "2", build="build-asan"), ALONE, 1, ("build-asan",), environment=ASAN),
     # These may be beside the last ones.
     Stage("asan-unit", "full", 900, 495, units("build-asan"), QUIET, after=("build-asan",), skips=SLOW, environment=ASAN),
     # Those with threads.  The sanitizer has a thread of its own, with which other tests cannot make a user namespace.
@@ -232,7 +232,7 @@ STAGES = [
     covered("unit", 900, 450, units("build-coverage"), QUIET, skips=SLOW),
     covered("init", 900, 75, init(build="build-coverage"), skips=SLOW),
     covered("keeper", 900, 45, keeper(build="build-coverage"), skips=SLOW),
-    covered("kernel", 1500, 881, suite("test/run.py", "--slack", "3", "-j", "2", build="build-coverage"), ALONE),
+    covered("kernel", 1500, 877, suite("test/run.py", "--slack", "3", "-j", "2", build="build-coverage"), ALONE),
     covered("api", 3600, 831, suite("test/api/run.py", "--user", "root", "--slack", "3", "-j", "2", build="build-coverage")),
     covered("images", 900, 114, suite("test/image/run.py", "--slack", "3", "-j", "2", build="build-coverage"), packages=ARCHIVES),
     covered("registries", 900, 55, [[PYTHON, "test/image/registry.py", "--image", "build-coverage/src/cella-image", "--user", "root", "@only"]],

@@ -2,7 +2,8 @@
  *
  * The options of the command line and their help, the library, the settings, requests, pools, the OpenAPI
  * description, the web form and the names in isolation.missing all read it.  To add a limit: a field in
- * struct cella_limits, a row here, the code that enforces it, and doc/man/run.1 if its help needs more words. */
+ * struct cella_limits, a row here, the code that enforces it, and doc/man/run.1 if its help needs more words.
+ */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
