@@ -139,6 +139,33 @@ def hits_and_misses_are_counted(d):
     same({p["runtime"] for p in d.get("/v1/health")["pools"]}, {"python3"}, "pools in /v1/health")
 
 
+def mappings(pid):
+    """The mappings of a process: permissions, name, and a dictionary of sizes in KiB."""
+    found = []
+    for line in support.read(f"/proc/{pid}/smaps").splitlines():
+        words = line.split()
+        if not words[0].endswith(":"):
+            found.append((words[1], words[-1], {}))
+        elif words[-1] == "kB":
+            found[-1][2][words[0][:-1]] = int(words[1])
+    return found
+
+
+@test(users=("root",), settings={"pools": [{"runtime": "python3", "size": 2}]})
+def the_next_interpreter_has_copies_of_common_pages_and_little_else(d):
+    def prepared():
+        for pid in waiting_pids(d):
+            with contextlib.suppress(OSError):
+                data = [sizes for flags, _, sizes in mappings(pid) if "w" in flags]
+                copied = sum(sizes["Anonymous"] for sizes in data)
+                if copied > 2000:
+                    return copied, sum(sizes["Rss"] for sizes in data) - copied
+        return None
+
+    copied, read = until(prepared, 60, "an interpreter with copied pages")
+    ensure(copied < 20_000 and read < copied / 2, f"KiB of data: {copied} copied, {read} mapped from the template")
+
+
 @test
 def a_pool_is_refilled_after_executions(d):
     configure(d, {**PYTHON, "size": 3}, SHELL)
