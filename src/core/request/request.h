@@ -91,7 +91,7 @@ int exec_request_grant(struct core *core, const struct caller *caller, struct ex
                        struct cella_err *err);
 
 /* ---- the scanner, see scan.c ---- */
-#define SCAN_AT_ONCE 1024       /* bytes that are scanned in the event loop; a worker scans longer code */
+#define SCAN_AT_ONCE 256        /* bytes that are scanned in the event loop; a worker scans longer code */
 #define SCAN_AT_ONCE_US 1000    /* a worker also scans code that takes more CPU time */
 #define SCAN_SELECTIVE_MAX 8192 /* mode "selective" runs longer code in a sandbox */
 #define SCAN_ADVICE_MAX (256u << 10) /* longer code is not scanned for advice */
