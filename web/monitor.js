@@ -95,9 +95,10 @@ function poolPart(pool) {
     if (pool.available === undefined) return part(name, pool.problem ? "warn" : "ok", `${pool.size} are kept ready${pool.idle_timeout_ms ? " while it is used" : ""}`, pool.problem && h("p", {class: "small"}, visibleText(pool.problem)));
     const learned = pool.learned && [h("p", {class: "small"}, "Preloaded because the code imports it: ", pool.learned.map((m) => `${visibleText(m.module)} (${count(m.executions)} of ${plural(pool.executions, "execution")}, ${duration(m.import_ms)})`).join(", ")),
         h("p", {class: "small muted"}, `Saves ${duration(pool.saved_ms)} per execution, takes ${bytes(pool.memory_bytes)}, ${pool.key ? `only for key ${visibleText(pool.key)}` : "only for the owner"}`)];
+    const hidden = !learned && pool.hidden_modules?.length > 0 && h("p", {class: "small"}, `Preloaded: ${plural(pool.hidden_modules.length, "module")}, which code sees only after it imports them. Importing all of them takes ${duration(pool.hidden_import_ms)}.`);
     const asked = pool.hits + pool.misses, asleep = pool.waits === "for an execution";
     const state = `${asleep ? `empty until it is used, then ${pool.size}` : `${pool.available} of ${pool.size}`} ready${asked ? `, ${count(pool.hits)} served` : ""}${pool.misses ? `, ${count(pool.misses)} came when it was empty` : ""}`;
-    return part(name, pool.problem ? "warn" : "ok", state, meter(`${pool.available} of ${pool.size} ready`, pool.available, pool.size), learned, pool.problem && h("p", {class: "small"}, visibleText(pool.problem)));
+    return part(name, pool.problem ? "warn" : "ok", state, meter(`${pool.available} of ${pool.size} ready`, pool.available, pool.size), learned, hidden, pool.problem && h("p", {class: "small"}, visibleText(pool.problem)));
 }
 
 function healthView({health, memory, rates}) {

@@ -263,12 +263,13 @@ def trial(restore_fd, template_fd):
     # Tests whether a process can be restored here, and records the pages that it touches when it runs code. Returns '!'
     # and the reason, or the version and the imported modules.
     loaded = sorted({name.partition(".")[0] for name in sys.modules})
+    times = hidden_times()  # try_one() imports some of them
     for mode, code in ((4, ""), (3, usual() + common())):
         why = try_one(restore_fd, template_fd, mode, (code + "print(1 + 1, 'ok')\n").encode())
         if why:
             return "!" + why
     os.unlink(SCRIPT)
-    return " ".join(["%d.%d.%d" % sys.version_info[:3]] + loaded + hidden_times())
+    return " ".join(["%d.%d.%d" % sys.version_info[:3]] + loaded + times)
 
 
 def try_one(restore_fd, template_fd, mode, code):

@@ -333,6 +333,12 @@ def the_standard_library_is_hidden_in_a_template_by_default(d):
     r = d.exec("python3", HAS_HIDDEN)
     hidden = "['asyncio.events', 'csv', 'decimal', 'json.decoder']\n"
     same((r["stdout"], r["stderr"]), (hidden, ""), "modules in the template")
+    p = look(d)
+    visible = d.exec("python3", "import sys; print(*sys.modules)")["stdout"].split()
+    usual = {"argparse", "array", "enum", "errno", "json", "math", "select", "selectors", "socket", "struct"}
+    same(usual - set(p["hidden_modules"]) - set(visible), set(), "modules that the pool does not show")
+    same(set(visible) & set(p["hidden_modules"]), set(), "modules that are shown as hidden and are visible")
+    ensure(p["hidden_import_ms"] > 0, "the time to import them", f"{p}")
     for preload, expected in (([], "[]\n"), ("auto", hidden), (["math"], hidden)):
         configure(d, {"runtime": "python3", "size": 1, "preload": preload})
         same(full(d)["preload"], preload, "what the pool shows")

@@ -1,4 +1,7 @@
 /* core/pool/about.c -- the pools as JSON, for GET /v1/pools. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/limits.h"
 #include "core/pool/learn.h"
 #include "core/pool/learned.h"
@@ -25,6 +28,22 @@ static json_t *pool_about(const struct pool *p, bool asleep)
                          "problem", p->problem.kind ? p->problem.msg : NULL);
 }
 
+/* The modules that are hidden in the template, and how long importing all of them took.  modules: " json
+ * numpy:81234 ", see struct waiting_how. */
+static json_t *hidden_to_json(const char *modules)
+{
+        json_t *names = json_array();
+        uint64_t sum_us = 0;
+        for (const char *at = modules; *(at += strspn(at, " ")); at += strcspn(at, " ")) {
+                const size_t len = strcspn(at, " :");
+                if (at[len] != ':')
+                        continue;
+                json_array_append_new(names, json_stringn(at, len));
+                sum_us += strtoul(at + len + 1, NULL, 10) % UINT32_MAX;
+        }
+        return json_pack("{s:o, s:f}", "hidden_modules", names, "hidden_import_ms", (double)sum_us / 1000);
+}
+
 static json_t *pool_counters(const struct pool *p)
 {
         return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "total",
@@ -47,6 +66,11 @@ static unsigned in_use_of(const struct pool *p, const struct caller *caller)
 static json_t *pool_to_json(const struct pool *p, const struct caller *caller, bool all)
 {
         json_t *o = pool_about(p, all && pool_sleeps(p)), *more = all ? pool_counters(p) : NULL;
+        json_t *hidden =
+                p->how.modules && p->how.kind == WAITING_TEMPLATE ? hidden_to_json(p->how.modules) : NULL;
+        if (hidden)
+                json_object_update(o, hidden);
+        json_decref(hidden);
         if (all)
                 json_object_update(o, more);
         else

@@ -77,6 +77,8 @@ static const struct field *pool_table(void)
                 {"hits", FIELD_INTEGER},
                 {"misses", FIELD_INTEGER},
                 {"refill_ms", FIELD_NUMBER},
+                {"hidden_modules", FIELD_ARRAY, .item = &word, .help = "what the template contains"},
+                {"hidden_import_ms", FIELD_NUMBER, .help = "how long importing all of them took"},
                 {"key", FIELD_STRING, FIELD_NULLABLE, .help = "of a pool that was learned"},
                 {"learned", FIELD_ARRAY, .item = &module_item},
                 {"executions", FIELD_INTEGER},
