@@ -26,7 +26,7 @@ export class Chart {
         this.now = h("div", {class: "chart-now"});
         this.when = h("span", {class: "chart-when muted small"});
         this.picture = svg("svg", {class: "chart-picture", height: HEIGHT, role: "img", tabindex: "0", "aria-label": `${title}: no figures yet`});
-        this.element = h("section", {class: "card chart", "aria-label": title}, h("header", {class: "chart-head"}, h("h2", {}, title), this.when), this.now, this.picture);
+        this.element = h("section", {class: "card chart", "aria-label": `Chart: ${title}`}, h("header", {class: "chart-head"}, h("h2", {}, title), this.when), this.now, this.picture);
         this.picture.addEventListener("pointermove", (event) => this.look(event.offsetX));
         this.picture.addEventListener("pointerleave", () => this.leave());
         this.picture.addEventListener("blur", () => this.leave());

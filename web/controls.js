@@ -24,7 +24,7 @@ export function show(path, value) {
     if (typeof value === "number") return unitsOf(path) === BYTES ? bytes(value) : unitsOf(path) === TIMES ? duration(value) : String(value);
     if (Array.isArray(value) && value.every((v) => typeof v === "string")) return value.length === 0 ? "none" : value.length <= 3 ? value.join(", ") : `${value.length} entries`;
     if (path === "mounts" && Array.isArray(value)) return value.length === 0 ? "none" : value.map((m) => `${m.name} → ${m.path}${m.mode === "rw" ? " (rw)" : ""}`).join(", ");
-    if (path === "pools" && Array.isArray(value)) return value.length === 0 ? "none" : value.map((p) => `${p.size} × ${p.runtime}`).join(", ");
+    if (path === "pools" && Array.isArray(value)) return value.length === 0 ? "none" : value.map((p) => `${p.size} × ${p.runtime ?? "spare sandbox"}`).join(", ");
     if (typeof value === "object") {
         const entries = Object.entries(value);
         return entries.length === 0 ? "none" : entries.every(([, v]) => typeof v === "string") ? entries.map(([k, v]) => `${k} → ${v}`).join(", ") : JSON.stringify(value);
@@ -66,7 +66,7 @@ function wordControl({path, schema, id, title, value, onChange}) {
     if (!about) return selectControl({path, words, id, value, onChange});
     const group = h("div", {class: "choices", role: "radiogroup", "aria-labelledby": `${id}-label`}, words.map((word) => h("label", {class: "choice"},
         h("input", {type: "radio", name: id, value: word, onchange: () => onChange(word, null)}),
-        h("span", {class: "choice-text"}, h("strong", {}, WORDS[path]?.[word] ?? word, word === schema.default && h("span", {class: "muted small"}, " · default")), h("span", {class: "muted small"}, capital(about[word] ?? ""))))));
+        h("span", {class: "choice-text"}, h("strong", {}, WORDS[path]?.[word] ?? word, word === schema.default && h("span", {class: "muted small"}, " · default")), h("span", {class: "muted small"}, capital((about[word] ?? "").replaceAll("_", " ")))))));
     const control = {element: group, wide: true, explains: true, mark: marker(group), set: (to) => {
         for (const input of group.querySelectorAll("input")) input.checked = input.value === (aliases[to] ?? to);
     }};
@@ -217,7 +217,7 @@ function poolsControl({schema, id, value, onChange}) {
             field("Imported already", h("input", {type: "text", value: Array.isArray(pool.preload) ? pool.preload.join(", ") || "none" : pool.preload ?? "", spellcheck: "false", placeholder: "auto", oninput: change("preload", readPreload)}), properties.preload?.description),
             field("Emptied after", h("input", {type: "text", inputmode: "numeric", value: pool.idle_timeout_ms ? String(pool.idle_timeout_ms / 1000) : "", class: "number-input", placeholder: "never", oninput: change("idle_timeout_ms", (t) => t === "" ? undefined : Math.round(Number(t) * 1000))}), `In seconds: ${properties.idle_timeout_ms?.description}`),
             field("Image", h("input", {type: "text", value: pool.image ?? "", spellcheck: "false", placeholder: "as above", oninput: change("image", (t) => t || undefined)}), properties.image?.description),
-            button({icon: "trash", kind: "quiet", title: `Remove the pool of ${pool.runtime}`, onclick: () => { list.splice(list.indexOf(pool), 1); row.remove(); tell(); }}),
+            button({icon: "trash", kind: "quiet", title: `Remove the pool of ${pool.runtime || "no runtime yet"}`, onclick: () => { list.splice(list.indexOf(pool), 1); row.remove(); tell(); }}),
             pool.limits && Object.keys(pool.limits).length > 0 && h("p", {class: "small muted pool-limits"}, `with limits of its own: ${Object.entries(pool.limits).map(([k, v]) => `${k} ${show(k, v)}`).join(", ")}`));
         body.append(row);
     }

@@ -1,5 +1,5 @@
 // execution.js -- all details of one execution: code, result, output, violations; and running it again.
-import {api, append, badge, button, bytes, can, confirm, copyText, count, duration, go, h, icon, notice, problem, replace, spinner, stream, timeOf, toastError, visibleText} from "./app.js";
+import {ApiError, api, append, badge, button, bytes, can, confirm, copyText, count, duration, go, h, icon, notice, problem, replace, spinner, stream, timeOf, toastError, visibleText} from "./app.js";
 import {codeView, languageOf} from "./highlight.js";
 import {shortId} from "./live.js";
 import {OutputView} from "./output.js";
@@ -155,7 +155,7 @@ export class ExecutionView {
             await stream("/v1/exec", {method: "POST", body: request, signal: this.signal, onBusy: (s) => replace(head, spinner("Waiting"), h("h3", {}, `No room: trying again in ${Math.ceil(s)} s`)), onEvent: ({event, data}) => {
                 if (event === "start") id = data.id;
                 else if (event === "stdout" || event === "stderr") view.append(event, data.text);
-                else if (event === "error") throw Object.assign(new Error(data.error.message), data.error);
+                else if (event === "error") throw new ApiError(0, data.error.kind, data.error.message, data.error.hint ?? "");
                 else if (event === "exit") {
                     const words = statusWords(data);
                     replace(head, badge(words.label, words.tone), h("h3", {class: "grow"}, `Ran again in ${duration(data.duration_ms)}`), id && button({label: "Show it", kind: "quiet", icon: "chevron", onclick: () => this.options.onOther(id)}));

@@ -25,7 +25,6 @@ console.log(t.sort((a, b) => a - b)[2]);`],
 export class Runner {
     constructor() {
         this.box = null; // {id, image, contexts: {runtime: id}}
-        this.bare = new Map();
     }
 
     get sandbox() { return this.box?.id ?? null; }
@@ -114,6 +113,7 @@ export class Runner {
             const answer = await api(path, {signal}).catch(() => ({entries: []}));
             for (const entry of answer.entries) {
                 const at = directory ? `${directory}/${entry.name}` : entry.name;
+                if (isCache(at)) continue;
                 if (entry.type === "directory" && depth < DEPTH) waiting.push([at, depth + 1]);
                 if (entry.type === "file") found.set(at, {bytes: entry.bytes, modified: entry.modified});
             }
@@ -126,21 +126,22 @@ export class Runner {
         return await response.blob();
     }
 
-    // Returns the milliseconds that this interpreter alone needs to start, measured once in the sandbox of a run; or
-    // null.
+    canMeasure(box, runtime) { return box !== null && BARE.some(([pattern]) => pattern.test(runtime)); }
+
+    // Returns the milliseconds that this interpreter alone needs to start, measured in the sandbox of a run. The
+    // measurement is an execution of its own in the log, so it is only done when the user asks for it.
     async bareStart(box, runtime) {
-        const code = BARE.find(([pattern]) => pattern.test(runtime))?.[1];
-        const name = `${box?.image}/${runtime}`;
-        if (!code || !box) return null;
-        if (!this.bare.has(name)) {
-            const result = await api(`/v1/sandboxes/${box.id}/exec`, {method: "POST", body: {runtime, code, timeout_ms: 10000}, retries: 0}).catch(() => null);
-            const ms = Number(result?.stdout);
-            if (!(ms > 0)) return null;
-            this.bare.set(name, ms);
-        }
-        return this.bare.get(name);
+        const code = BARE.find(([pattern]) => pattern.test(runtime))[1];
+        const result = await api(`/v1/sandboxes/${box.id}/exec`, {method: "POST", body: {runtime, code, timeout_ms: 10000}, retries: 0});
+        const ms = Number(result.stdout);
+        if (!(ms > 0)) throw Object.assign(new Error("The start could not be measured."), {kind: "internal", hint: result.stderr});
+        return ms;
     }
 }
+
+// Caches of interpreters and libraries are not results of the code.
+const CACHES = /(^|\/)(\.cache|\.npm|__pycache__|\.ipynb_checkpoints)(\/|$)/;
+export const isCache = (path) => CACHES.test(path);
 
 function changes(before, after) {
     if (before === null || after === null) return null;

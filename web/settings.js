@@ -30,6 +30,9 @@ const LAYOUT = [
     {title: "More", icon: "plus", text: "Settings without a group.", fields: {}},
 ];
 
+// A setting that can have only one value is not a choice (cluster: must be null).
+const isFixed = (schema) => /^must be null\b/.test(schema.description ?? "");
+
 /* ---- documents ---- */
 const copy = (value) => structuredClone(value);
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
@@ -69,18 +72,21 @@ async function readSettings(signal) {
     return {etag: response.headers.get("ETag"), document: await response.json()};
 }
 
-export async function mount(root, {signal}) {
+export async function mount(root, {query, signal}) {
     const [{components}, now, images] = await Promise.all([api("/openapi.json", {signal}), readSettings(signal), api("/v1/images", {signal}).catch(() => ({images: []}))]);
-    return new SettingsPage(root, components.schemas.Settings, now, images.images, signal).leave;
+    const page = new SettingsPage(root, components.schemas.Settings, now, images.images, signal);
+    if (page.controls.has(query.get("at"))) page.reveal(query.get("at"));
+    return page.leave;
 }
 
 class SettingsPage {
     constructor(root, schema, now, images, signal) {
-        Object.assign(this, {signal, images, fields: new Map(leaves(schema)), controls: new Map(), wrong: new Map(), saving: false});
+        Object.assign(this, {signal, images, fields: new Map(leaves(schema).filter(([, field]) => !isFixed(field))), controls: new Map(), wrong: new Map(), saving: false});
         for (const [path, {title}] of this.fields)
             if (title) TITLES[path] ??= title;
         this.what = h("div", {class: "save-what"});
         this.saver = button({label: "Save", icon: "check", kind: "primary", onclick: () => this.save()});
+        this.reasons = h("ul", {class: "save-wrong"}); // kept for the same reason
         // The buttons are not replaced: an element that is replaced while it is pressed gets no click event.
         this.bar = h("div", {class: "save-bar", role: "region", "aria-label": "Changes", hidden: true}, this.what,
             h("div", {class: "row"}, button({label: "Discard", kind: "quiet", onclick: () => this.discard()}), this.saver));
@@ -140,7 +146,7 @@ class SettingsPage {
         const reset = "default" in schema ? h("button", {type: "button", class: "link small", hidden: true, onclick: () => this.put(path, copy(schema.default))}, "Use the default") : null;
         const row = h("div", {class: ["setting", control.wide && "setting-wide"], dataset: {path}},
             h("div", {class: "setting-about"}, h(control.single ? "label" : "span", {class: "setting-title", for: control.single ? id : null, id: `${id}-label`}, titleOf(path)),
-                control.explains ? null : h("p", {class: "muted small", id: `${id}-help`}, sentence(schema.description ?? "")),
+                control.explains ? null : h("p", {class: "muted small", id: `${id}-help`}, sentence((schema.description ?? "").replace(/\bnull\b/g, "none"))),
                 !control.explains && h("p", {class: "small faint"}, "default" in schema && ["Default: ", h("span", {}, show(path, schema.default)), " "], reset)),
             h("div", {class: "setting-control"}, control.element, error));
         this.controls.set(path, {control, error, row, reset});
@@ -215,7 +221,25 @@ class SettingsPage {
         if (n === 0) return;
         const list = changes.slice(0, 3).map(({path, from, to}) => h("li", {}, h("strong", {}, titleOf(path)), " ", appendVisible(h("span", {class: "muted"}), `${show(path, from)} → ${show(path, to)}`)));
         replace(this.what, h("strong", {role: "status"}, n === 1 ? "1 change" : `${n} changes`), h("ul", {}, list, changes.length > 3 && h("li", {class: "muted"}, `and ${changes.length - 3} more`)),
-            wrong && h("p", {class: "field-error"}, this.refused && !this.refusedPath ? sentence(this.refused.message) : "Something is not valid yet."));
+            this.reasons);
+        this.showReasons();
+    }
+
+    // Names each invalid field; pressing the name leads to it.
+    showReasons() {
+        const wrong = [...this.wrong].map(([path, words]) => [path, sentence(words)]);
+        if (this.refused) wrong.push([this.refusedPath, sentence(this.refused.message)]);
+        const shown = JSON.stringify(wrong);
+        if (this.reasons.dataset.shown === shown) return; // the element under the pointer stays
+        this.reasons.dataset.shown = shown;
+        replace(this.reasons, wrong.slice(0, 4).map(([path, words]) => h("li", {class: "field-error"}, path && [h("button", {type: "button", class: "link", onclick: () => this.reveal(path)}, titleOf(path)), ": "],
+            appendVisible(h("span"), words))));
+    }
+
+    reveal(path) {
+        const {row} = this.controls.get(path);
+        row.scrollIntoView({block: "center"});
+        row.querySelector("[aria-invalid=true], .setting-control :is(input, select, textarea, button)")?.focus({preventScroll: true});
     }
 
     discard() {

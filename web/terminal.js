@@ -83,6 +83,7 @@ class Session {
         this.terminal.onData((data) => this.type(new TextEncoder().encode(data)));
         this.terminal.onBinary((data) => this.type(Uint8Array.from(data, (c) => c.charCodeAt(0))));
         this.terminal.onResize(() => this.sendSize());
+        this.listenForInput();
         this.terminal.attachCustomKeyEventHandler((event) => this.key(event));
         this.observer = new ResizeObserver(() => {
             clearTimeout(this.resizing);
@@ -155,6 +156,21 @@ class Session {
         } else if (data.includes(13) && !this.over.hidden && this.canReopen) {
             this.connect();
         }
+    }
+
+    // Dictation, emoji pickers and some keyboards on screens insert text without key events. In its mode for screen
+    // readers, xterm.js ignores such text, because it cannot distinguish it from text of a key that it has handled.
+    listenForInput() {
+        let keys = 0;
+        const on = (name, listen) => this.screen.addEventListener(name, listen, {capture: true, signal: this.signal});
+        on("keydown", () => { keys++; });
+        on("keyup", () => { keys = 0; });
+        on("blur", () => { keys = 0; });
+        on("input", (event) => {
+            if (keys > 0 || event.isComposing || event.inputType !== "insertText" || !event.data) return;
+            this.type(new TextEncoder().encode(event.data));
+            event.target.value = "";
+        });
     }
 
     sendSize() {

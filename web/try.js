@@ -7,7 +7,7 @@ import {LANGUAGES, snippetOf} from "./examples.js";
 import {languageOf} from "./highlight.js";
 import {OutputView} from "./output.js";
 import {ResultsView} from "./results.js";
-import {Runner} from "./runner.js";
+import {Runner, isCache} from "./runner.js";
 import {statusWords, violationTitle, violationWords} from "./words.js";
 
 export const keep = true; // keep code and results while the daemon is unreachable
@@ -169,6 +169,7 @@ class Shown {
 
     begin() {
         this.violations = [];
+        this.output.element.hidden = false;
         this.output.clear();
         this.output.placeholder?.remove();
         this.results.clear();
@@ -216,12 +217,12 @@ class Shown {
             result.status !== "exited" && notice(words.tone === "bad" ? "bad" : "warn", words.text),
             result.hint && h("p", {class: "small fix hint"}, h("strong", {}, "Hint: "), visibleText(result.hint)),
             this.violationsView(result.violations ?? this.violations), this.scanView(result.scan), this.filesView(files, result.files, box));
+        this.output.element.hidden = this.output.isEmpty && !this.results.isEmpty; // no empty strip above a picture
         if (this.output.isEmpty && this.results.isEmpty) this.output.body.append(h("p", {class: "muted small"}, "It printed nothing."));
         replace(this.facts, this.factsView(result));
         const timing = h("div", {class: "timing"});
         append(this.facts, timing);
-        this.timesView(timing, times, fresh, null, runtime);
-        this.runner.bareStart(box, runtime).then((bare) => { if (bare !== null) this.timesView(timing, times, fresh, bare, runtime); });
+        this.timesView(timing, times, fresh, null, runtime, box);
     }
 
     factsView(result) {
@@ -235,7 +236,8 @@ class Shown {
     }
 
     // Shows the time until the code started, beside the start time of its interpreter without a sandbox.
-    timesView(element, {sandbox, interpreter}, fresh, bare, runtime) {
+    timesView(element, times, fresh, bare, runtime, box) {
+        const {sandbox, interpreter} = times;
         const ready = (sandbox ?? 0) + (interpreter ?? 0);
         const most = Math.max(ready, bare ?? 0);
         const bar = (className, ms) => h("span", {class: `bar ${className}`, style: {width: `${Math.max(ms / most * 100, 1.5)}%`}});
@@ -244,9 +246,20 @@ class Shown {
             h("div", {class: "timing-row"}, h("span", {class: "timing-name"}, interpreter === null ? "Sandbox, ready to run" : `Sandbox and ${runtime}, ready`),
                 h("span", {class: "timing-bars"}, sandbox > 0 && bar("bar-sandbox", sandbox), interpreter > 0 && bar("bar-interpreter", interpreter)),
                 h("span", {class: "timing-value"}, duration(ready))),
+            bare === null && this.runner.canMeasure(box, runtime) && h("div", {}, button({label: "Compare with a start without Cella", icon: "clock", title: "Measures it in this sandbox, as one more execution in the log",
+                onclick: async (event) => {
+                    const pressed = event.currentTarget;
+                    pressed.disabled = true;
+                    try {
+                        this.timesView(element, times, fresh, await this.runner.bareStart(box, runtime), runtime, box);
+                    } catch (error) {
+                        pressed.disabled = false;
+                        toastError(error);
+                    }
+                }})),
             bare !== null && h("div", {class: "timing-row"}, h("span", {class: "timing-name"}, `${runtime}, started anew`),
                 h("span", {class: "timing-bars"}, bar("bar-bare", bare)), h("span", {class: "timing-value"}, duration(bare))),
-            bare !== null && h("p", {class: "muted small"}, "Above: the time that the daemon needed before your code began. Below: the time that the same interpreter needs to start without Cella; the median of five starts in this sandbox after your run."));
+            bare !== null && h("p", {class: "muted small"}, "Above: the time that the daemon needed before your code began. Below: the time that the same interpreter needs to start without Cella; the median of five starts in this sandbox."));
     }
 
     violationsView(violations) {
@@ -264,8 +277,9 @@ class Shown {
 
     filesView(files, reported, box) {
         if (files === null) {
-            if (!reported?.length) return null;
-            return h("section", {class: "found"}, h("h3", {}, icon("file", 16), "Files it wrote"), h("ul", {}, reported.map((f) => h("li", {}, appendVisible(h("span", {class: "mono"}), f.path)))),
+            const listed = (reported ?? []).filter((f) => !isCache(f.path));
+            if (listed.length === 0) return null;
+            return h("section", {class: "found"}, h("h3", {}, icon("file", 16), "Files it wrote"), h("ul", {}, listed.slice(0, 50).map((f) => h("li", {}, appendVisible(h("span", {class: "mono"}), f.path)))),
                 h("p", {class: "muted small"}, "They were deleted with the sandbox. To fetch files, a key needs the capabilities sandbox.manage and files."));
         }
         if (files.length === 0) return null;

@@ -37,6 +37,13 @@ test("sandboxes are paused, resumed and killed from the list, by keyboard, too",
     same((await fetch(`${t.daemon.url}/v1/sandboxes/${id}`)).status, 404, "it is gone");
 });
 
+test("pools and layers have names, not null", async (t) => {
+    const page = await t.page("/#/monitor");
+    await page.getByRole("heading", {name: "Spare sandboxes"}).waitFor();
+    const health = await page.locator(".health").textContent();
+    ensure(!/undefined|null|NaN/.test(health), health);
+});
+
 test("a key sees its own sandboxes only, and no button for what it may not do", async (t) => {
     const daemon = await t.newDaemon(), owners = await make(daemon);
     const own = await daemon.api("/v1/keys", {method: "POST", body: {name: "own", capabilities: ["sandbox.exec", "sandbox.manage"]}});

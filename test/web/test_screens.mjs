@@ -36,6 +36,7 @@ const VISITS = {
         await sleep(1000); // the browser is busy with itself until then, and the times are in the picture
         await page.selectOption("select[aria-label=Examples]", {label: "A plot"});
         await run(page);
+        await page.getByRole("button", {name: "Compare with a start without Cella"}).click();
         await until(async () => await page.locator(".timing-row").count() === 2, "the times are there");
         await page.evaluate(() => scrollTo(0, 0));
     },

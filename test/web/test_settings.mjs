@@ -19,6 +19,10 @@ test("every setting of the schema is on the page, with its description", async (
         field.type === "object" && field.properties ? paths(field, `${prefix}${name}.`) : [[prefix + name, field]]);
     for (const [path, field] of paths(components.schemas.Settings)) {
         const row = page.locator(`[data-path="${path}"]`);
+        if (field.description?.startsWith("must be null")) {
+            same(await row.count(), 0, `rows of ${path}, which is no choice`);
+            continue;
+        }
         same(await row.count(), 1, `rows of ${path}`);
         ensure(await row.locator("input, select, textarea, button").count() > 0, `${path} has no control`);
         if (field.description) ensure((await row.innerText()).length > field.description.length * 0.7, `${path} is not explained: ${await row.innerText()}`);
@@ -99,6 +103,28 @@ test("invalid values are reported while typing, by the schema and by the daemon,
     await save(page);
     await saved(page);
     same([(await daemon.api("/v1/settings")).limits.processes, (await settings()).workspace_root], [65, "/srv"], "saved");
+});
+
+test("descriptions are sentences, without names of fields and without null", async (t) => {
+    const {page} = await open(t), text = await page.locator(".settings").innerText();
+    ensure(!/Cluster|Allowed_domains|\bnull\b/.test(text), text.match(/.*(Cluster|Allowed_domains|\bnull\b).*/)?.[0]);
+});
+
+test("an invalid field is named beside Save, and a press on its name leads to it", async (t) => {
+    const {page} = await open(t, {}, {expects: ["400"]});
+    await page.fill("#f-limits-processes", "0");
+    await page.fill("#f-audit-keep_days", "-4");
+    await page.evaluate(() => scrollTo(0, 0));
+    same((await page.locator(".save-wrong li").allInnerTexts()).map((text) => text.split(":")[0]).sort(), ["Days kept", "Processes"], "named");
+    const seen = () => page.locator("#f-audit-keep_days").evaluate((e) => { const box = e.getBoundingClientRect(); return box.top >= 0 && box.bottom <= innerHeight && document.activeElement === e; });
+    ensure(!await seen(), "the field is out of sight first");
+    await page.locator(".save-wrong button", {hasText: "Days kept"}).click();
+    await until(seen, "the field is shown and has the focus");
+    await page.fill("#f-audit-keep_days", "4");
+    await page.fill("#f-limits-processes", "65");
+    await page.fill("#f-network-allowed_domains", "http://bad.example/");
+    await page.locator(".save-wrong button", {hasText: "Allowed domains"}).click(); // refused by the daemon
+    await until(() => page.evaluate(() => document.activeElement.id === "f-network-allowed_domains"), "the focus");
 });
 
 test("a change by another client meanwhile is shown, not overwritten", async (t) => {

@@ -36,6 +36,18 @@ test("a shell gets typed and pasted text, and the size of the window", async (t)
     await t.daemon.api(`/v1/sandboxes/${id}`, {method: "DELETE"});
 });
 
+test("text that is inserted without key events reaches the shell, once", async (t) => {
+    const id = await make(t.daemon), page = await t.page(`/#/terminal/${id}`, {expects: ["404"]});
+    await ready(page);
+    await page.keyboard.insertText("echo dictated-$((4+4)) "); // as dictation, emoji pickers and keyboards on screens do
+    await page.keyboard.type("and-typed");
+    await page.keyboard.insertText(" \u{1f600}");
+    await page.keyboard.press("Enter");
+    await until(async () => (await screen(page)).split("\n").some((line) => line.trim().startsWith("dictated-8 and-typed \u{1f600}")), "the text");
+    ensure(!(await screen(page)).includes("dictated-8 dictated-8"), await screen(page));
+    await t.daemon.api(`/v1/sandboxes/${id}`, {method: "DELETE"});
+});
+
 test("output of a sandbox in the terminal cannot affect the page", async (t) => {
     const id = await make(t.daemon), page = await t.page(`/#/terminal/${id}`, {expects: ["404"]});
     await ready(page);

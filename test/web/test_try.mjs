@@ -8,6 +8,7 @@ test("code runs, and its output, value, status and times are shown", async (t) =
     same(await output(page), "six times seven", "output");
     same(await page.locator(".result-text").innerText(), "42", "value");
     same(await page.locator(".try-shown .badge").first().innerText(), "Finished", "status");
+    await page.getByRole("button", {name: "Compare with a start without Cella"}).click();
     await until(async () => await page.locator(".timing-row").count() === 2, "the time of a bare start is there");
     const [ready, bare] = (await page.locator(".timing-value").allInnerTexts()).map(parseFloat);
     ensure(ready > 0 && bare > 0, `${ready} and ${bare}`);
@@ -36,6 +37,36 @@ test("node and shell run, too", async (t) => {
     await run(page, "echo shell; echo $((2 + 3)); exit 4");
     same(await output(page), "shell\n5", "output");
     same(await page.locator(".try-shown .badge").first().innerText(), "Exit code 4", "status");
+});
+
+test("a run is one row of the log, and the measurement of a bare start another one only when it is asked for", async (t) => {
+    const daemon = await t.newDaemon(), page = await t.page("/", {daemon});
+    const rows = async () => (await daemon.api("/v1/executions")).executions.length;
+    await run(page, "print(1)");
+    await until(async () => await rows() > 0, "the run is in the log");
+    await page.getByRole("button", {name: "Compare with a start without Cella"}).waitFor();
+    await run(page, "print(2)"); // the log is in order: what the first run started would be in it
+    await until(async () => await rows() > 1, "the second run is in the log");
+    same(await rows(), 2, "rows");
+    await page.getByRole("button", {name: "Compare with a start without Cella"}).click();
+    await until(async () => await page.locator(".timing-row").count() === 2, "the comparison");
+    await until(async () => await rows() === 3, "the measurement is in the log");
+});
+
+test("nothing is above a picture if the code prints nothing, and caches are not listed as results", async (t) => {
+    const page = await t.page();
+    await run(page, `import os
+for path in (".cache/fontconfig", "lib/__pycache__", "out"): os.makedirs(path)
+for path in (".cache/fontconfig/a", "lib/__pycache__/b.pyc", "out/result.txt"): open(path, "w").write("x")
+class Picture:
+    def _repr_svg_(self): return '<svg xmlns="http://www.w3.org/2000/svg" width="30" height="20"/>'
+Picture()`);
+    await page.locator(".result img").waitFor();
+    const [bar, result] = await page.evaluate(() => [document.querySelector(".try-shown .try-bar").getBoundingClientRect().bottom, document.querySelector(".try-shown .result").getBoundingClientRect().top]);
+    ensure(result - bar < 4, `${result - bar} pixels are between the bar and the picture`);
+    same(await page.locator("section[aria-label='Files that changed'] .mono").allInnerTexts(), ["out/result.txt"], "files");
+    await run(page, "print('text')");
+    ensure(await page.locator(".output-body").isVisible(), "the output of the next run");
 });
 
 test("other installed runtimes are offered, with a first line of code", async (t) => {
