@@ -2,10 +2,10 @@
 //
 // The contract for a part ("page"):
 //
-//   page({name, title, icon, needs, nav, load})         in the table below, in the order of the menu
+//   page({name, title, icon, group, first, needs, load})         in the table below, in the order of the menu
 //       name    first word of its address: #/name/more/words?and=query
+//       group   heading in the menu         first   in the menu of a narrow screen; the others are behind "More"
 //       needs   capability without which it is neither shown nor reachable ("" or missing: any key)
-//       nav     false: reachable, but not in the menu
 //       load    () => import("./name.js"), called when the page is first opened; the module exports
 //
 //   mount(root, params) -> unmount function, or nothing      (may be async; root is an empty <main>)
@@ -25,7 +25,7 @@
 // h() are allowed), requests only through api.js, colours and spacing only from the variables of style.css.
 import {ApiError, api, can, currentUser, events, identify, isOnline, signIn, signOut, socketProtocols, stream} from "./api.js";
 import {append, h, icon, released, replace, svg} from "./dom.js";
-import {button, closeDialogs, closeToasts, empty, problem, segmented, spinner, toast} from "./widgets.js";
+import {button, closeDialogs, closeToasts, dialog, empty, problem, segmented, spinner, toast} from "./widgets.js";
 
 export {ApiError, api, append, can, currentUser, events, h, icon, isOnline, released, replace, signOut, socketProtocols, stream, svg};
 export * from "./widgets.js";
@@ -33,12 +33,17 @@ export * from "./widgets.js";
 const pages = [];
 const page = (about) => pages.push(about);
 
-page({name: "try", title: "Try it", icon: "play", needs: "sandbox.exec", load: () => import("./try.js")});
-page({name: "settings", title: "Sandbox", icon: "sliders", needs: "settings", load: () => import("./settings.js")});
-page({name: "monitor", title: "Monitor", icon: "pulse", load: () => import("./monitor.js")});
-page({name: "executions", title: "Executions", icon: "list", load: () => import("./executions.js")});
-page({name: "terminal", title: "Terminal", icon: "terminal", needs: "sandbox.exec", load: () => import("./terminal.js")});
-page({name: "files", title: "Files", icon: "folder", needs: "files", load: () => import("./files.js")});
+page({name: "try", title: "Try it", icon: "play", group: "Run", first: true, needs: "sandbox.exec", load: () => import("./try.js")});
+page({name: "terminal", title: "Terminal", icon: "terminal", group: "Run", needs: "sandbox.exec", load: () => import("./terminal.js")});
+page({name: "files", title: "Files", icon: "folder", group: "Run", first: true, needs: "files", load: () => import("./files.js")});
+page({name: "monitor", title: "Monitor", icon: "pulse", group: "Observe", first: true, load: () => import("./monitor.js")});
+page({name: "executions", title: "Executions", icon: "list", group: "Observe", first: true, load: () => import("./executions.js")});
+page({name: "pools", title: "Pools", icon: "clock", group: "Observe", load: () => import("./pools.js")});
+page({name: "settings", title: "Sandbox", icon: "sliders", group: "Configure", needs: "settings", load: () => import("./settings.js")});
+page({name: "images", title: "Images", icon: "layers", group: "Configure", load: () => import("./images.js")});
+page({name: "volumes", title: "Volumes", icon: "disk", group: "Configure", needs: "settings", load: () => import("./volumes.js")});
+page({name: "keys", title: "Keys", icon: "key", group: "Configure", needs: "settings", load: () => import("./keys.js")});
+page({name: "secrets", title: "Secrets", icon: "lock", group: "Configure", needs: "secrets", load: () => import("./secrets.js")});
 
 const available = () => pages.filter((p) => can(p.needs));
 
@@ -79,11 +84,23 @@ const brandMark = () => svg("svg", {viewBox: "0 0 32 32", width: 28, height: 28,
     svg("rect", {width: 32, height: 32, rx: 8}), svg("path", {d: "M21.5 11.5a7 7 0 1 0 0 9"}), svg("circle", {cx: 15.8, cy: 16, r: 2.3}));
 
 function showMenu(current) {
-    replace(parts.nav, available().filter((p) => p.nav !== false).map((p) =>
-        h("a", {href: `#/${p.name}`, "aria-current": p.name === current ? "page" : null}, icon(p.icon), h("span", {}, p.title))));
+    const open = available(), behind = open.filter((p) => !p.first);
+    replace(parts.nav, menuGroups(open, current), behind.length > 0 && h("button", {type: "button", class: ["nav-more", behind.some((p) => p.name === current) && "nav-here"],
+        "aria-haspopup": "dialog", onclick: () => showMore(open, current)}, icon("more"), h("span", {}, "More")));
     const me = currentUser();
     replace(parts.who, me && !me.owner && [h("span", {class: "who-name", title: me.key}, icon("key", 16), h("span", {}, me.name ?? me.key)),
         button({icon: "exit", kind: "quiet", title: "Sign out", onclick: endSession})]);
+}
+
+function menuGroups(open, current, onclick) {
+    const link = (p) => h("a", {href: `#/${p.name}`, class: p.first ? "nav-first" : null, "aria-current": p.name === current ? "page" : null, onclick}, icon(p.icon), h("span", {}, p.title));
+    return Object.entries(Object.groupBy(open, (p) => p.group)).map(([title, members]) =>
+        h("div", {class: "nav-group"}, h("span", {class: "nav-title", "aria-hidden": "true"}, title), members.map(link)));
+}
+
+// On a narrow screen: all pages, by group. A press on a link closes it, also on that of the current page.
+function showMore(open, current) {
+    dialog({title: "All pages", class: "more-pages", body: h("nav", {"aria-label": "All parts of this page"}, menuGroups(open, current, closeDialogs))});
 }
 
 // Unmount the page first: it may still need the key to end what it started.

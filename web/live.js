@@ -50,7 +50,7 @@ export function watchSandboxes({signal, changed, ...more}) {
 
 // Shows a choice of sandboxes, for a page about one sandbox that was opened without one. where: "terminal" or "files".
 export function chooseSandbox(root, {where, title, text, signal}) {
-    const list = h("div", {class: "choices"});
+    const list = h("div", {class: "sandbox-choices"});
     const make = can("sandbox.manage") && button({label: "New sandbox", icon: "plus", kind: "primary", onclick: async () => {
         make.disabled = true;
         try {
@@ -70,7 +70,7 @@ export function chooseSandbox(root, {where, title, text, signal}) {
         due = false;
         if (all.size === 0) return void replace(list, empty({icon: "box", title: "No sandbox yet", text: can("sandbox.manage")
             ? "Persistent sandboxes are created here, by the API, or by a scope other than “execution”." : "Sandboxes that your key has created appear here."}));
-        replace(list, [...all.values()].reverse().map((sandbox) => h("a", {class: "choice card", href: `#/${where}/${sandbox.id}`}, icon("box", 22),
+        replace(list, [...all.values()].reverse().map((sandbox) => h("a", {class: "sandbox-choice card", href: `#/${where}/${sandbox.id}`}, icon("box", 22),
             h("span", {class: "grow"}, h("strong", {class: "mono"}, sandbox.name ?? sandbox.id), h("span", {class: "muted small"}, ownerOf(sandbox) || "made by hand", " · ", timeOf(sandbox.created))),
             stateBadge(sandbox.state), icon("chevron"))));
     };

@@ -119,7 +119,7 @@ class SandboxTable {
         this.nothing = empty({icon: "box", title: "No sandboxes", text: "Sandboxes that outlive one execution are listed here. Those of single executions are too short-lived for a list: see the chart."});
         this.table = h("div", {class: "table-scroll", hidden: true}, h("table", {class: "table sandboxes"}, h("thead", {}, h("tr", {},
             ["Sandbox", "State", "Runs", "Processes", "Memory", "CPU", "Age"].map((t) => h("th", {scope: "col"}, t)), h("th", {scope: "col"}, h("span", {class: "hidden-text"}, "Actions")))), this.body));
-        this.element = h("div", {}, this.table, this.nothing);
+        this.element = h("div", {class: "sandboxes-hold"}, this.table, this.nothing);
     }
 
     show(all) {

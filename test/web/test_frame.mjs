@@ -1,7 +1,5 @@
 // The frame around the pages: how it is served, signing in, the daemon gone and back, keyboard, accessibility.
-import {AWAY, axe, ensure, inTime, output, run, same, sleep, test, until, write} from "./harness.mjs";
-
-const PAGES = ["try", "settings", "monitor", "executions", "terminal", "files"];
+import {AWAY, ensure, inTime, output, run, same, sleep, test, until, write} from "./harness.mjs";
 
 test("every file has its security headers, and no file is sent twice", async (t) => {
     const names = ["/", "/ui/app.js", "/ui/style.css", "/ui/icon.svg"];
@@ -221,28 +219,35 @@ test("a keyboard is enough: skip link, menu, editor, run, settings, save", async
     same((await daemon.api("/v1/settings")).limits.processes, 77, "saved");
 });
 
-test("axe-core finds nothing serious on any page, light and dark, wide and narrow", async (t) => {
-    const all = process.env.CELLA_TEST_ALL ? [["light", 390], ["dark", 1280]] : [];
-    for (const [theme, width] of [["light", 1280], ["dark", 390], ...all]) {
-        const page = await t.page("/", {theme, width});
-        const rows = page.locator(".timing-row");
-        // The second is of a measurement that the page does once after a run, and leaves out if that fails.
-        for (let tries = 0; tries < 3 && await rows.count() < 2; tries++) {
-            await run(page, "import sys\nprint('out')\nprint('err', file=sys.stderr)\nopen('f', 'w')\n{'a': 1}");
-            await rows.nth(1).waitFor({timeout: 20000}).catch(() => {});
-        }
-        same(await rows.count(), 2, "the times that are shown");
-        await axe(page);
-        for (const name of PAGES.slice(1)) {
-            await page.evaluate((to) => { location.hash = `#/${to}`; }, name);
-            await page.waitForSelector(`main.page-${name} > *:not(.loading)`);
-            await sleep(150);
-            await axe(page).catch((error) => { throw new Error(`${name}, ${theme}, ${width}: ${error.message}`); });
-        }
+test("the menu of a phone has five entries, and the others are behind More", async (t) => {
+    const page = await t.page("/", {width: 390, height: 844});
+    const nav = page.getByRole("navigation", {name: "Parts of this page"});
+    const shown = await nav.locator("a:visible, button:visible").allInnerTexts();
+    same(shown, ["Try it", "Files", "Monitor", "Executions", "More"], "entries");
+    for (const box of await nav.locator("a:visible, button:visible").evaluateAll((all) => all.map((e) => e.getBoundingClientRect().toJSON())))
+        ensure(box.left >= 0 && box.right <= 390 && box.width > 40, `an entry is at ${box.left} to ${box.right}`);
+    await nav.getByRole("button", {name: "More"}).focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog", {name: "All pages"}).getByRole("link", {name: "Secrets"}).click();
+    await page.getByRole("heading", {name: "Secrets", level: 1}).waitFor();
+    same(await page.getByRole("dialog").count(), 0, "dialogs");
+    ensure(await nav.getByRole("button", {name: "More"}).evaluate((e) => e.classList.contains("nav-here")), "More is marked");
+});
+
+test("all files of the page without the terminal have less than 150 KB", async (t) => {
+    const names = new Set(["/"]), sizes = new Map();
+    for (const name of names) { // all that are reachable from the first one
+        const response = await fetch(t.daemon.url + name, {headers: {"Accept-Encoding": "gzip"}});
+        sizes.set(name, Number(response.headers.get("Content-Length")));
+        for (const [, next] of (await response.text()).matchAll(/["'](?:\.|\/ui)?\/([a-z]+\.(?:js|css|svg))["']/g)) names.add(`/ui/${next}`);
+        if (name === "/ui/live.js") names.add("/ui/pages.css");
     }
-    const daemon = await t.newDaemon();
-    await daemon.api("/v1/keys", {method: "POST", body: {name: "k"}});
-    await axe(await t.page("/", {daemon, expects: ["401"]}));
+    ensure(names.size > 25, `files: ${[...names]}`);
+    for (const name of names) if (/xterm|addon/.test(name)) sizes.delete(name);
+    ensure([...sizes.values()].every((n) => n > 0), `sizes: ${JSON.stringify([...sizes])}`);
+    const sum = [...sizes.values()].reduce((a, b) => a + b);
+    console.log(`     the page: ${(sum / 1024).toFixed(1)} KB in ${sizes.size} files`);
+    ensure(sum < 150 * 1024, `${sum} bytes`);
 });
 
 test("the chosen colours stay after a reload", async (t) => {
