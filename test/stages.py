@@ -100,7 +100,7 @@ def build(name, group, *packages):
 
 
 def web(name, group, limit, environment=None):
-    return Stage(name, group, limit, 61, [["node", "test/web/run.mjs", "--cella", "build/src/cella", "--npm", "build-web", "@only"]],
+    return Stage(name, group, limit, 82, [["node", "test/web/run.mjs", "--cella", "build/src/cella", "--npm", "build-web", "@only"]],
                  setup=("npm", "build-web", "test/web"), packages=(*CHROMIUM, *NODE), skips=(), environment=environment or {})  # fmt: skip
 
 

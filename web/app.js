@@ -144,7 +144,7 @@ async function show() {
     const root = h("main", {id: "main", tabindex: "-1", class: about ? `page page-${about.name}` : "page"});
     parts.main.replaceWith(root);
     parts.main = root;
-    if (!about || !open.includes(about)) return void root.append(closed(about));
+    if (!about || !open.includes(about)) return void append(root, closed(about));
     const waiting = setTimeout(() => root.append(h("div", {class: "loading"}, spinner())), 150);
     const state = {about, leave: new AbortController(), unmount: null, module: null};
     shown = state;
@@ -166,10 +166,10 @@ async function show() {
 }
 
 function closed(about) {
-    if (about) return empty({icon: "key", title: "Not with this key", text: `“${about.title}” needs the capability ${about.needs}, which your key does not have.`});
+    if (about) return [h("h1", {}, about.title), empty({icon: "key", title: "Not with this key", text: `“${about.title}” needs the capability ${about.needs}, which your key does not have.`})];
     if (pages.some((p) => p.name === addressed().name) || !addressed().name)
-        return empty({icon: "key", title: "Nothing to show", text: "Your key has none of the capabilities that this page needs."});
-    return empty({icon: "search", title: "No such page", action: h("a", {class: "button", href: "#/try"}, "To the first page")});
+        return [h("h1", {}, "Cella"), empty({icon: "key", title: "Nothing to show", text: "Your key has none of the capabilities that this page needs."})];
+    return [h("h1", {}, "Cella"), empty({icon: "search", title: "No such page", action: h("a", {class: "button", href: "#/try"}, "To the first page")})];
 }
 
 /* ---- signing in ---- */

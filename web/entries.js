@@ -1,5 +1,5 @@
 // entries.js -- shared by the pages about keys, secrets, images, pools and volumes: lists of entries, and forms.
-import {append, h, problem, replace, visibleText} from "./app.js";
+import {button, h, problem, replace, visibleText} from "./app.js";
 import {appendVisible} from "./widgets.js";
 
 // Names of capabilities, tiers and limits come from the daemon; everything else in an entry may be text of users.
@@ -12,6 +12,9 @@ export function entry({id, title, mono = false, badges = [], lines = [], actions
             lines.filter(Boolean).map((line) => h("div", {class: "muted small"}, typeof line === "string" ? text(line) : line))),
         actions.filter(Boolean).length > 0 && h("div", {class: "row row-wrap entry-actions"}, actions), more);
 }
+
+// A button of an entry: its name for screen readers and its title also say which entry.
+export const action = ({label, of, ...more}) => button({label, title: `${label} ${visibleText(of)}`, "aria-label": `${label} ${visibleText(of)}`, ...more});
 
 // A card with a list; show(entries, what to show if there are none).
 export class Entries {
@@ -65,10 +68,3 @@ export function form({title, label, icon, send, class: classes}, ...children) {
 }
 
 export const pageHead = (title, about, ...actions) => h("div", {class: "page-head"}, h("div", {}, h("h1", {}, title), h("p", {}, about)), actions.length > 0 && h("div", {class: "row row-wrap"}, actions));
-
-// Labels of a sandbox, as written by a user.
-export function labels(metadata) {
-    const all = Object.entries(metadata ?? {});
-    return all.length > 0 && h("ul", {class: "chips labels", "aria-label": "Labels"}, all.slice(0, 8).map(([name, value]) => append(h("li", {class: "chip"}), visibleText(`${name}: ${value}`.slice(0, 80)))),
-        all.length > 8 && h("li", {class: "chip"}, `${all.length - 8} more`));
-}

@@ -56,6 +56,7 @@ class Browser {
     constructor(root, id, directory, signal) {
         Object.assign(this, {root, id, directory, signal, file: null});
         this.state = h("span");
+        this.name = h("strong", {});
         this.crumbs = h("nav", {class: "crumbs", "aria-label": "Where we are"});
         this.body = h("tbody");
         this.said = h("div", {role: "status"});
@@ -80,11 +81,12 @@ class Browser {
     }
 
     async open(file) {
-        replace(this.root, h("div", {class: "page-head"}, h("div", {class: "page-title"}, h("h1", {}, "Files"), h("span", {class: "mono muted"}, this.id), this.state),
+        replace(this.root, h("div", {class: "page-head"}, h("div", {class: "page-title"}, h("h1", {}, "Files"), this.name, h("span", {class: "mono muted"}, this.id), this.state),
             h("div", {class: "row"}, can("sandbox.exec") && h("a", {class: "button", href: `#/terminal/${this.id}`}, icon("terminal"), "Terminal"), h("a", {class: "button", href: "#/files"}, "Another"))), this.split);
         try {
             const sandbox = await api(sandboxPath(this.id), {signal: this.signal});
             replace(this.state, stateBadge(sandbox.state));
+            this.name.textContent = visibleText(sandbox.name ?? "");
             if (sandbox.state === "paused") return void this.paused();
         } catch (error) {
             if (error.status !== 404) throw error;

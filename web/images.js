@@ -1,6 +1,6 @@
 // images.js -- images: list, pull with progress, import an archive, remove, collect what is not used.
 import {ApiError, api, append, badge, button, bytes, can, confirm, count, empty, h, icon, plural, replace, spinner, stream, timeOf, toast, toastError, visibleText} from "./app.js";
-import {Entries, entry, field, form, pageHead} from "./entries.js";
+import {Entries, action, entry, field, form, pageHead} from "./entries.js";
 import {shortId, styles} from "./live.js";
 
 const LAYERS = 12; // shown while pulling
@@ -23,7 +23,7 @@ export async function mount(root, {signal}) {
             image.source && `From ${image.source}`,
             runtimes.length > 0 && `Runtimes: ${runtimes.slice(0, 12).join(", ")}${runtimes.length > 12 ? ` and ${runtimes.length - 12} more` : ""}`,
             h("span", {}, "Added ", timeOf(image.created_ms))],
-        actions: may ? (names.length > 0 ? names : [image.id]).slice(0, 6).map((name) => button({label: names.length > 1 ? `Remove ${visibleText(name)}` : "Remove", icon: "trash", kind: "danger", title: `Remove ${visibleText(name)}`,
+        actions: may ? (names.length > 0 ? names : [image.id]).slice(0, 6).map((name) => action({label: "Remove", of: names.length > 1 ? `the name ${name}` : name, icon: "trash", kind: "danger",
             onclick: () => remove(name, names.length <= 1)})) : []});
     }
 
@@ -80,7 +80,7 @@ function pullForm(load, signal) {
 }
 
 // One line for each layer, and the sum of all.
-class Progress {
+export class Progress {
     constructor(name, stop) {
         this.layers = new Map();
         this.bar = h("progress", {"aria-label": `Pulling ${name}`, max: 1});

@@ -1,6 +1,6 @@
 // keys.js -- API keys: create one (its value is shown once), see what each may do, revoke.
 import {api, append, badge, button, can, confirm, copyText, currentUser, dialog, empty, h, notice, timeOf, toast, toastError, visibleText} from "./app.js";
-import {Entries, entry, field, form, pageHead} from "./entries.js";
+import {Entries, action, entry, field, form, pageHead} from "./entries.js";
 import {controlFor, show} from "./controls.js";
 import {styles} from "./live.js";
 
@@ -14,7 +14,8 @@ const TIERS = ["restricted", "standard", "elevated"];
 
 export async function mount(root, {signal}) {
     const [{components, paths}] = await Promise.all([api("/openapi.json", {signal}), styles("pages.css")]);
-    const schema = components.schemas[paths["/v1/keys"].post.requestBody.content["application/json"].schema.$ref.split("/").at(-1)];
+    const named = (schema) => schema.$ref ? components.schemas[schema.$ref.split("/").at(-1)] : schema;
+    const request = named(paths["/v1/keys"].post.requestBody.content["application/json"].schema);
     const list = new Entries({title: "Keys"}), first = h("div", {});
     const load = async () => {
         const {keys} = await api("/v1/keys", {signal});
@@ -37,7 +38,7 @@ export async function mount(root, {signal}) {
     }
 
     append(root, pageHead("Keys", "A key gives a client its rights: what it may do, its network tier and its limits."), first,
-        h("div", {class: "split-form"}, list.element, newKey(schema, load, signal)));
+        h("div", {class: "split-form"}, list.element, newKey(named(request.properties.limits).properties, load, signal)));
     await load();
 }
 
@@ -50,10 +51,10 @@ function keyEntry(key, remove) {
         h("span", {}, h("span", {class: "mono"}, key.id), key.created_ms && [", created ", timeOf(key.created_ms)]),
     ];
     return entry({id: key.id, title: key.name, badges: [badge(`tier ${key.tier}`, key.tier === "elevated" ? "warn" : ""), key.id === currentUser()?.key && badge("signed in", "info")], lines,
-        actions: [button({label: "Revoke", icon: "trash", kind: "danger", title: `Revoke ${visibleText(key.name)}`, onclick: () => remove(key)})]});
+        actions: [action({label: "Revoke", of: key.name, icon: "trash", kind: "danger", onclick: () => remove(key)})]});
 }
 
-function newKey(schema, load, signal) {
+function newKey(limitSchemas, load, signal) {
     const me = currentUser();
     const name = h("input", {type: "text", required: true, maxlength: 128, spellcheck: "false"});
     const boxes = Object.entries(CAPABILITIES).map(([word, about]) => {
@@ -65,7 +66,7 @@ function newKey(schema, load, signal) {
     const secrets = h("input", {type: "text", spellcheck: "false", placeholder: "none"});
     const many = h("input", {type: "text", inputmode: "numeric", class: "number-input", placeholder: "no limit"});
     const limits = {}, wrong = new Map();
-    const limitFields = Object.entries(schema.properties.limits?.properties ?? {}).filter(([, about]) => [about.type].flat().some((type) => type === "integer" || type === "number")).map(([limit, about]) => {
+    const limitFields = Object.entries(limitSchemas).filter(([, about]) => [about.type].flat().some((type) => type === "integer" || type === "number")).map(([limit, about]) => {
         const title = about.title ?? limit.replaceAll("_", " "), id = `key-${limit}`, error = h("p", {class: "field-error", id: `${id}-error`});
         const control = controlFor({path: `limits.${limit}`, schema: {...about, type: [about.type, "null"].flat()}, id, title, value: null, onChange: (value, problem) => {
             error.textContent = problem ?? "";

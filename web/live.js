@@ -22,6 +22,13 @@ export const stateBadge = (state) => badge(...(STATES[state] ?? [visibleText(sta
 // sbx_5mnijbn54g7wbyrebnft is long; its last letters are enough to distinguish it.
 export const shortId = (id) => id.length > 14 ? `${id.slice(0, 4)}…${id.slice(-6)}` : id;
 
+// Labels of a sandbox. Names and values were chosen by a user, so they are untrusted text.
+export function labels(metadata) {
+    const all = Object.entries(metadata ?? {}), shown = all.slice(0, 8);
+    return all.length > 0 && h("ul", {class: "chips labels", "aria-label": "Labels"}, shown.map(([name, value]) => h("li", {class: "chip"}, visibleText(`${name}: ${value}`.slice(0, 80)))),
+        all.length > shown.length && h("li", {class: "chip"}, `${all.length - shown.length} more`));
+}
+
 // Describes the owner in a few words. The words are chosen by a user, so they are untrusted text.
 export function ownerOf({agent, session, scope}) {
     const words = [agent && `agent ${agent}`, session && `session ${session}`].filter(Boolean);
@@ -71,7 +78,7 @@ export function chooseSandbox(root, {where, title, text, signal}) {
         if (all.size === 0) return void replace(list, empty({icon: "box", title: "No sandbox yet", text: can("sandbox.manage")
             ? "Persistent sandboxes are created here, by the API, or by a scope other than “execution”." : "Sandboxes that your key has created appear here."}));
         replace(list, [...all.values()].reverse().map((sandbox) => h("a", {class: "sandbox-choice card", href: `#/${where}/${sandbox.id}`}, icon("box", 22),
-            h("span", {class: "grow"}, h("strong", {class: "mono"}, sandbox.name ?? sandbox.id), h("span", {class: "muted small"}, ownerOf(sandbox) || "made by hand", " · ", timeOf(sandbox.created))),
+            h("span", {class: "grow"}, h("strong", {class: "mono"}, visibleText(sandbox.name ?? sandbox.id)), h("span", {class: "muted small"}, sandbox.name && `${shortId(sandbox.id)} · `, ownerOf(sandbox) || "made by hand", " · ", timeOf(sandbox.created)), labels(sandbox.metadata)),
             stateBadge(sandbox.state), icon("chevron"))));
     };
     watchSandboxes({signal, changed: (all) => { show(all).catch(toastError); }}).catch(toastError);

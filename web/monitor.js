@@ -2,7 +2,7 @@
 // Everything arrives as events; there is no polling.
 import {api, append, badge, button, bytes, can, confirm, copyText, count, duration, empty, h, icon, plural, replace, timeOf, toast, toastError, visibleText} from "./app.js";
 import {Chart} from "./chart.js";
-import {ownerOf, sandboxPath, shortId, stateBadge, styles, watchSandboxes} from "./live.js";
+import {labels, ownerOf, sandboxPath, shortId, stateBadge, styles, watchSandboxes} from "./live.js";
 
 export const keep = true; // the charts continue after an interruption
 
@@ -150,10 +150,10 @@ class SandboxTable {
 
     make(id) {
         const cells = Object.fromEntries(["state", "runs", "processes", "memory", "cpu", "age"].map((name) => [name, h("td", {class: "number", dataset: {label: name}})]));
-        const row = {id, cells, who: h("span", {class: "muted small truncate"}), name: h("strong", {class: "truncate", hidden: true})};
+        const row = {id, cells, who: h("span", {class: "muted small truncate"}), labels: h("div"), name: h("strong", {class: "truncate", hidden: true})};
         row.actions = h("td", {class: "actions"});
         row.element = h("tr", {dataset: {id}}, h("td", {class: "sandbox-name"}, h("div", {class: "row"}, row.name, h("span", {class: "mono", title: id}, shortId(id)),
-            button({icon: "copy", kind: "quiet", title: `Copy the id ${id}`, onclick: () => copyText(id), class: "button button-quiet button-icon button-small"})), row.who), Object.values(cells), row.actions);
+            button({icon: "copy", kind: "quiet", title: `Copy the id ${id}`, onclick: () => copyText(id), class: "button button-quiet button-icon button-small"})), row.who, row.labels), Object.values(cells), row.actions);
         return row;
     }
 
@@ -161,7 +161,8 @@ class SandboxTable {
         const before = row.sandbox;
         row.sandbox = sandbox;
         row.who.textContent = ownerOf(sandbox);
-        row.name.textContent = sandbox.name ?? "";
+        replace(row.labels, labels(sandbox.metadata));
+        row.name.textContent = visibleText(sandbox.name ?? "");
         row.name.hidden = !sandbox.name;
         replace(row.cells.state, stateBadge(sandbox.state));
         row.cells.runs.textContent = count(sandbox.executions);

@@ -1,7 +1,7 @@
 // pools.js -- the pools: what waits, what is preloaded and why, how often it was used; and leasing a sandbox.
 // The figures arrive with the events of the monitor; there is no polling.
-import {ApiError, api, append, badge, button, bytes, can, count, duration, empty, h, icon, notice, plural, stream, toastError, visibleText} from "./app.js";
-import {Entries, entry, pageHead} from "./entries.js";
+import {ApiError, api, append, badge, bytes, can, count, duration, empty, h, icon, notice, plural, stream, toastError, visibleText} from "./app.js";
+import {Entries, action, entry, pageHead} from "./entries.js";
 import {shortId, styles} from "./live.js";
 import {show} from "./controls.js";
 
@@ -47,7 +47,7 @@ export async function mount(root, {signal}) {
             pool.learned && `Saves ${duration(pool.saved_ms)} per execution, takes ${bytes(pool.memory_bytes)}.`,
             pool.idle_timeout_ms > 0 && `Emptied after ${duration(pool.idle_timeout_ms)} without use.`,
             limits.length > 0 && `Limits: ${limits.map(([name, value]) => `${name.replaceAll("_", " ").replace(" bytes", "")} ${show(`limits.${name}`, value)}`).join(", ")}`],
-        actions: [pool.lease && can("sandbox.manage") && button({label: "Lease one", icon: "plus", title: `Lease a sandbox for ${visibleText(pool.runtime)}`, onclick: (event) => lease(pool, event.currentTarget)})]});
+        actions: [pool.lease && can("sandbox.manage") && action({label: "Lease one", of: `for ${pool.runtime}`, icon: "plus", onclick: (event) => lease(pool, event.currentTarget)})]});
     }
 
     async function lease(pool, pressed) {
@@ -76,7 +76,7 @@ export async function mount(root, {signal}) {
         leased.element.hidden = leases.size === 0;
         leased.show([...leases].map(([id, pool]) => entry({id, title: id, mono: true, lines: [poolTitle(pool)], actions: [
             can("sandbox.exec") && h("a", {class: "button", href: `#/terminal/${id}`}, icon("terminal"), "Terminal"),
-            button({label: "Give back", icon: "undo", title: `Give back ${id}`, onclick: () => release(id)})]})));
+            action({label: "Give back", of: id, icon: "undo", onclick: () => release(id)})]})));
     }
 
     let latest = null;

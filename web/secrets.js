@@ -1,6 +1,6 @@
 // secrets.js -- secrets: set, change, remove. A value is sent to the daemon and never comes back.
-import {api, append, button, confirm, empty, h, timeOf, toast, toastError, visibleText} from "./app.js";
-import {Entries, entry, field, form, pageHead} from "./entries.js";
+import {api, append, confirm, empty, h, timeOf, toast, toastError, visibleText} from "./app.js";
+import {Entries, action, entry, field, form, pageHead} from "./entries.js";
 import {styles} from "./live.js";
 
 export async function mount(root, {signal}) {
@@ -15,8 +15,8 @@ export async function mount(root, {signal}) {
 
     function secretEntry(secret) {
         return entry({id: secret.name, title: secret.name, mono: true, lines: [h("span", {}, "Created ", timeOf(secret.created), secret.changed !== secret.created && [", changed ", timeOf(secret.changed)])],
-            actions: [button({label: "Change", icon: "edit", title: `Set a new value of ${visibleText(secret.name)}`, onclick: () => { name.value = secret.name; value.focus(); }}),
-                button({label: "Remove", icon: "trash", kind: "danger", title: `Remove ${visibleText(secret.name)}`, onclick: () => remove(secret)})]});
+            actions: [action({label: "Change", of: secret.name, icon: "edit", onclick: () => { name.value = secret.name; value.focus(); }}),
+                action({label: "Remove", of: secret.name, icon: "trash", kind: "danger", onclick: () => remove(secret)})]});
     }
 
     async function remove(secret) {

@@ -2,7 +2,7 @@
 //
 // Output is untrusted: it is passed to the terminal as bytes, and the terminal draws characters. It cannot create
 // links, access the clipboard or change the title of the page.
-import {api, button, can, copyText, events, h, icon, problem, replace, socketProtocols, spinner, toast} from "./app.js";
+import {api, button, can, copyText, events, h, icon, problem, replace, socketProtocols, spinner, toast, visibleText} from "./app.js";
 import {chooseSandbox, sandboxPath, stateBadge, styles} from "./live.js";
 
 export const keep = true; // an interrupted terminal shows this, and the user opens it again
@@ -48,8 +48,8 @@ export async function mount(root, {path, signal}) {
     if (!id) return chooseSandbox(root, {where: "terminal", title: "Terminal", text: "A shell in a sandbox. Choose one.", signal});
     const hold = h("div", {class: "terminal-hold"}, h("div", {class: "loading"}, spinner()));
     const over = h("div", {class: "terminal-over", role: "status", hidden: true});
-    const state = h("span");
-    replace(root, h("div", {class: "page-head"}, h("div", {class: "page-title"}, h("h1", {}, "Terminal"), h("span", {class: "mono muted"}, id), state),
+    const state = h("span"), name = h("strong", {});
+    replace(root, h("div", {class: "page-head"}, h("div", {class: "page-title"}, h("h1", {}, "Terminal"), name, h("span", {class: "mono muted"}, id), state),
         h("div", {class: "row"}, can("files") && h("a", {class: "button", href: `#/files/${id}`}, icon("folder"), "Files"),
             h("a", {class: "button", href: "#/terminal"}, "Another"))), h("section", {class: "card terminal", "aria-label": "Terminal"}, hold, over));
     let sandbox;
@@ -60,6 +60,7 @@ export async function mount(root, {path, signal}) {
         return void replace(hold, problem(error, h("a", {class: "button", href: "#/terminal"}, "Choose another")));
     }
     replace(state, stateBadge(sandbox.state));
+    name.textContent = visibleText(sandbox.name ?? "");
     const [{Terminal}, {FitAddon}] = await Promise.all([import("./xterm.js"), import("./addon-fit.js"), styles("xterm.css")]);
     if (signal.aborted) return;
     const session = new Session({id, Terminal, FitAddon, hold, over, state, signal});

@@ -1,6 +1,6 @@
 // volumes.js -- the directories of the host that sandboxes can ask for by name: the setting "mounts".
-import {api, append, badge, button, confirm, copyText, currentUser, empty, h, icon, toast, visibleText} from "./app.js";
-import {Entries, entry, field, form, pageHead} from "./entries.js";
+import {api, append, badge, confirm, copyText, currentUser, empty, h, icon, toast, visibleText} from "./app.js";
+import {Entries, action, entry, field, form, pageHead} from "./entries.js";
 import {styles} from "./live.js";
 
 export async function mount(root, {signal}) {
@@ -28,8 +28,8 @@ export async function mount(root, {signal}) {
         const use = `"mounts": [{"name": ${JSON.stringify(volume.name)}, "target": "/data"}]`;
         return entry({id: volume.name, title: volume.name, mono: true, badges: [badge(volume.mode === "rw" ? "read and write" : "read only", volume.mode === "rw" ? "warn" : "")],
             lines: [volume.path, h("span", {}, "In a request: ", h("code", {}, visibleText(use)))],
-            actions: [button({label: "Copy the request", icon: "copy", title: `Copy the request for ${visibleText(volume.name)}`, onclick: () => copyText(use)}),
-                owner && button({label: "Remove", icon: "trash", kind: "danger", title: `Remove ${visibleText(volume.name)}`, onclick: () => remove(volume)})]});
+            actions: [action({label: "Copy the request", of: `for ${volume.name}`, icon: "copy", onclick: () => copyText(use)}),
+                owner && action({label: "Remove", of: volume.name, icon: "trash", kind: "danger", onclick: () => remove(volume)})]});
     }
 
     async function remove(volume) {

@@ -10,11 +10,49 @@
 #include "core/sandbox/sandbox.h"
 #include "front/rest/events.h"
 
-#define SHOWN_MAX 300 /* sandboxes in a list */
+#define SHOWN_MAX 240    /* sandboxes in a list */
+#define LABELS_BYTES 200 /* of the labels of one sandbox, which may have megabytes */
 
 bool events_shows(const struct core_sandbox *sb, const struct caller *caller)
 {
         return !sb->one_shot && !sb->place.ahead && !sb->removing && caller_sees(caller, sb->key);
+}
+
+/* At most; stops counting where it is too much for a label. */
+static size_t bytes_in_json(const char *text)
+{
+        size_t n = 0;
+        for (const unsigned char *c = (const unsigned char *)text; *c && n <= LABELS_BYTES; c++)
+                n += *c < 0x20 || *c >= 0x7f || *c == '"' || *c == '\\' ? 6 : 1;
+        return n;
+}
+
+/* Whether a label is shown: small ones are, as long as they fit together. */
+static bool label_fits(const char *name, const json_t *value, size_t *left)
+{
+        size_t len = bytes_in_json(name) + bytes_in_json(json_string_value(value));
+        if (len > *left)
+                return false;
+        *left -= len;
+        return true;
+}
+
+static json_t *brief_labels(const json_t *metadata)
+{
+        json_t *brief = json_object(), *value;
+        size_t left = LABELS_BYTES;
+        const char *name;
+        json_object_foreach ((json_t *)metadata, name, value)
+                if (label_fits(name, value, &left))
+                        json_object_set(brief, name, value);
+        return brief;
+}
+
+static uint64_t look_at_text(uint64_t look, const char *text)
+{
+        for (const char *c = text; *c; c++)
+                look = (look ^ (uint64_t)*c) * UINT64_C(0x100000001b3);
+        return (look ^ 0xff) * UINT64_C(0x100000001b3);
 }
 
 uint64_t events_look_of(const struct core_sandbox *sb)
@@ -22,8 +60,13 @@ uint64_t events_look_of(const struct core_sandbox *sb)
         uint64_t parts[] = {(uint64_t)sb->state, sb->executions, sandbox_processes_running(sb),
                             (uint64_t)sb->expires_ms, sb->removing},
                  look = UINT64_C(0xcbf29ce484222325);
-        for (const char *c = sb->name; *c; c++)
-                look = (look ^ (uint64_t)*c) * UINT64_C(0x100000001b3);
+        size_t left = LABELS_BYTES;
+        const char *name;
+        json_t *value;
+        look = look_at_text(look, sb->name);
+        json_object_foreach (sb->metadata, name, value)
+                if (label_fits(name, value, &left))
+                        look = look_at_text(look_at_text(look, name), json_string_value(value));
         for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
                 look = (look ^ parts[i]) * UINT64_C(0x100000001b3);
         return look | 1;
@@ -32,7 +75,7 @@ uint64_t events_look_of(const struct core_sandbox *sb)
 static json_t *sandbox_row(const struct core_sandbox *sb)
 {
         json_t *o = sandbox_to_json(sb);
-        json_object_del(o, "metadata"); /* text of any length */
+        json_object_set_new(o, "metadata", brief_labels(sb->metadata));
         json_object_del(o, "isolation");
         json_object_del(o, "network");
         return o;
