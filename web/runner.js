@@ -36,36 +36,46 @@ export class Runner {
         if (box) api(`/v1/sandboxes/${box.id}`, {method: "DELETE", keepalive: true, retries: 0}).catch(() => {});
     }
 
-    // run({runtime, code, image, keep, timeout_ms, signal, on: {phase(name), event(name, data), busy(seconds)}})
+    // run({runtime, code, image, keep, stdin, files, packages, limits, network, signal, on: {phase(name), event(name, data), busy(seconds)}})
     // -> {result, times: {sandbox, interpreter} in ms or null, files: [{path, bytes, change}] or null, fresh, box: where it ran or null}
     async run(options) {
         if (!can("sandbox.manage")) return await this.runOnce(options);
-        const {keep, image} = options;
-        if (!keep || this.box?.image !== image) this.discard();
+        const {keep, image, limits, network} = options, place = JSON.stringify([image, limits, network]);
+        if (!keep || this.box?.place !== place) this.discard();
         const fresh = this.box === null;
         try {
-            return await this.runIn(options, fresh);
+            return await this.runIn(options, fresh, place);
         } catch (error) {
             if (fresh || error.status !== 404) throw error;
             this.box = null; // it was deleted meanwhile, or the daemon was restarted
             options.on.phase("gone");
-            return await this.runIn(options, true);
+            return await this.runIn(options, true, place);
         }
     }
 
-    async runIn({runtime, code, image, timeout_ms, signal, on}, fresh) {
+    async runIn({runtime, code, image, stdin, files = [], packages = [], limits, network, signal, on}, fresh, place) {
         const times = {sandbox: null, interpreter: null};
         const options = {method: "POST", signal, onBusy: on.busy};
         if (fresh) {
             on.phase("sandbox");
             const made = await api("/v1/sandboxes", {...options, onTime: (ms) => { times.sandbox = ms; },
-                body: {image, ttl_ms: TTL_MS, persistent: false, metadata: {for: "web page"}}});
-            this.box = {id: made.id, image, contexts: {}};
+                body: {image, limits, network, ttl_ms: TTL_MS, persistent: false, metadata: {for: "web page"}}});
+            this.box = {id: made.id, image, place, contexts: {}, packages: new Set()};
         }
-        const box = this.box;
-        const before = fresh ? new Map() : await this.listing(box, signal);
-        const result = keepsVariables(runtime) ? await this.runInContext(box, runtime, {code, timeout_ms, rich: true}, times, options, on)
-            : await this.follow(`/v1/sandboxes/${box.id}/exec`, {runtime, code, timeout_ms, rich: true}, options, on);
+        const box = this.box, sent = can("files") ? undefined : await inline(files);
+        if (!sent) await this.upload(box, files, options, on);
+        const missing = packages.filter((name) => !box.packages.has(name));
+        if (missing.length > 0) {
+            on.phase("packages");
+            const installed = await this.follow(`/v1/sandboxes/${box.id}/exec`, {command: installer(runtime, missing)}, options, on);
+            if (installed.exit_code !== 0) return {result: installed, times, fresh, box, files: null};
+            for (const name of missing) box.packages.add(name);
+            on.phase("code");
+        }
+        const before = fresh && files.length === 0 && packages.length === 0 ? new Map() : await this.listing(box, signal);
+        // A context has no standard input, and takes no files with a run.
+        const result = keepsVariables(runtime) && stdin === undefined && !sent ? await this.runInContext(box, runtime, {code, rich: true}, times, options, on)
+            : await this.follow(`/v1/sandboxes/${box.id}/exec`, {runtime, code, stdin, files: sent, rich: true}, options, on);
         return {result, times, fresh, box, files: changes(before, await this.listing(box, signal))};
     }
 
@@ -84,8 +94,15 @@ export class Runner {
         }
     }
 
-    async runOnce({runtime, code, image, timeout_ms, signal, on}) {
-        const body = {runtime, code, image, timeout_ms, rich: true};
+    async upload(box, files, options, on) {
+        for (const file of files) {
+            on.phase("files");
+            await api(`/v1/sandboxes/${box.id}/files?path=${encodeURIComponent(`/workspace/${file.name}`)}`, {...options, method: "PUT", body: file, headers: {"Content-Type": "application/octet-stream"}});
+        }
+    }
+
+    async runOnce({runtime, code, image, stdin, files = [], limits, network, signal, on}) {
+        const body = {runtime, code, image, stdin, files: await inline(files), limits, network, rich: true};
         const result = await this.follow("/v1/exec", body, {method: "POST", signal, onBusy: on.busy}, on);
         return {result, times: {sandbox: null, interpreter: null}, fresh: true, box: null, files: null};
     }
@@ -137,6 +154,24 @@ export class Runner {
         if (!(ms > 0)) throw Object.assign(new Error("The start could not be measured."), {kind: "internal", hint: result.stderr});
         return ms;
     }
+}
+
+// Files as a part of the request.
+async function inline(files) {
+    if (files.length === 0) return undefined;
+    const encoded = await Promise.all(files.map(async (file) => {
+        const data = new Uint8Array(await file.arrayBuffer());
+        let text = "";
+        for (let at = 0; at < data.length; at += 32768) text += String.fromCharCode(...data.subarray(at, at + 32768));
+        return [file.name, {base64: btoa(text)}];
+    }));
+    return Object.fromEntries(encoded);
+}
+
+function installer(runtime, packages) {
+    if (/^(python|pypy)/.test(runtime)) return [runtime, "-m", "pip", "install", "--disable-pip-version-check", "--retries", "1", ...packages];
+    if (/^node/.test(runtime)) return ["npm", "install", "--no-audit", "--no-fund", ...packages];
+    throw Object.assign(new Error(`Packages can be installed for Python and Node, not for ${runtime}.`), {kind: "invalid_request"});
 }
 
 // Caches of interpreters and libraries are not results of the code.

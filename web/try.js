@@ -1,10 +1,11 @@
 // try.js -- the first page: write code, run it, see the result.
-import {ApiError, api, append, badge, button, bytes, can, count, download, duration, empty, h, icon, notice, problem, replace, segmented,
+import {ApiError, api, append, badge, button, bytes, can, copyText, count, download, duration, empty, h, icon, notice, problem, replace, segmented,
     spinner, toastError, visibleText} from "./app.js";
 import {appendVisible} from "./widgets.js";
 import {editor} from "./editor.js";
 import {LANGUAGES, snippetOf} from "./examples.js";
 import {languageOf} from "./highlight.js";
+import {RunOptions, languageOfCode} from "./options.js";
 import {OutputView} from "./output.js";
 import {ResultsView} from "./results.js";
 import {Runner, isCache} from "./runner.js";
@@ -28,10 +29,15 @@ export function mount(root, {query, signal}) {
     const keepDraft = (text) => {
         draft.code = {...draft.code, [place()]: text};
         save();
+        clearTimeout(guessing);
+        guessing = setTimeout(guess, 400);
     };
+    let guessing = null, dismissed = null;
     const write = editor({label: "Code", onRun: toggle, onChange: keepDraft});
     const runner = new Runner();
-    const shown = new Shown(runner);
+    const options = new RunOptions({draft, save});
+    const shown = new Shown(runner, options);
+    const hint = h("div", {class: "guess", role: "status"});
     let running = null; // {abort, id}
     let known = []; // runtimes: {name, image}
 
@@ -75,6 +81,22 @@ export function mount(root, {query, signal}) {
         examples.hidden = language().examples.length === 0;
     }
 
+    // Offers another language if the code is clearly written in it; never switches by itself.
+    function guess() {
+        const found = languageOfCode(write.value), other = found !== language().id && LANGUAGES.find((l) => l.id === found);
+        if (!other || language().runtime === null || dismissed === found) return void replace(hint);
+        replace(hint, notice("info", `This looks like ${other.label}.`), button({label: `Use ${other.label}`, onclick: () => {
+            const text = write.value;
+            draft.code = {...draft.code, [place()]: undefined};
+            draft.language = languages.value = other.id;
+            draft.code = {...draft.code, [place()]: text};
+            save();
+            replace(hint);
+            chooseLanguage();
+            write.focus();
+        }}), button({icon: "close", kind: "quiet", title: "Keep the language", onclick: () => { dismissed = found; replace(hint); write.focus(); }}));
+    }
+
     // Loads the choices of runtimes and images, and shows them if there is more than one.
     async function loadChoices() {
         const [has, made] = await Promise.all(["/v1/runtimes", "/v1/images"].map((path) => api(path, {signal}).catch(() => ({}))));
@@ -103,13 +125,15 @@ export function mount(root, {query, signal}) {
     }
 
     async function start() {
+        const chosenOptions = options.read();
+        if (!chosenOptions) return;
         const abort = new AbortController();
         running = {abort, id: null};
         showRunning();
         const chosen = runtime();
         shown.begin();
         try {
-            const run = await runner.run({runtime: chosen, code: write.value, image: images.value || undefined, keep: keepBox.checked, signal: abort.signal, on: {
+            const run = await runner.run({runtime: chosen, code: write.value, image: images.value || undefined, keep: keepBox.checked, ...chosenOptions, signal: abort.signal, on: {
                 phase: (name) => shown.phase(name),
                 busy: (seconds) => shown.busy(seconds),
                 event: (name, data) => {
@@ -134,11 +158,12 @@ export function mount(root, {query, signal}) {
             h("p", {}, "Code runs in a new sandbox on this machine, which is deleted afterwards."))),
         h("div", {class: "try"},
             h("section", {class: "card try-code", "aria-label": "Code"},
-                bar, write, foot),
+                bar, hint, write, options.element, foot),
             shown.element));
     append(bar, languages, examples);
     append(foot, images, can("sandbox.manage") && h("label", {class: "check", for: "keep", title: "Use the same sandbox again: variables, files and packages are kept between runs"},
         keepBox, "Keep it between runs"), h("span", {class: "grow"}), runButton);
+    options.acceptDrops(root.querySelector(".try-code"));
     chooseLanguage();
     loadChoices();
     addEventListener("pagehide", leaving);
@@ -146,6 +171,8 @@ export function mount(root, {query, signal}) {
 
     function leaving() { runner.discard(); }
     return () => {
+        clearTimeout(guessing);
+        clearInterval(shown.clock);
         removeEventListener("pagehide", leaving);
         running?.abort.abort();
         runner.discard();
@@ -155,8 +182,9 @@ export function mount(root, {query, signal}) {
 
 /* ---- the result ---- */
 class Shown {
-    constructor(runner) {
+    constructor(runner, options) {
         this.runner = runner;
+        this.options = options;
         this.output = new OutputView({label: "Output of the code", placeholder: empty({icon: "terminal", title: "Nothing has run yet",
             text: "Press Run. Output, results and files of the code appear here."})});
         this.results = new ResultsView();
@@ -175,12 +203,24 @@ class Shown {
         this.results.clear();
         replace(this.after);
         replace(this.facts);
-        replace(this.head, spinner("Running"), badge("Running", "info"));
+        this.id = null;
+        this.begun = performance.now();
+        this.working("Running");
+        clearInterval(this.clock);
+        this.clock = setInterval(() => { this.elapsed.textContent = duration(Math.round((performance.now() - this.begun) / 100) * 100); }, 100);
         this.element.setAttribute("aria-busy", "true");
     }
 
+    working(what) {
+        this.elapsed = h("span", {class: "muted small number elapsed"});
+        replace(this.head, this.elapsed, spinner(what), badge(what, "info"));
+    }
+
     phase(name) {
-        if (name === "gone") append(this.after, notice("info", "The kept sandbox no longer exists. This run used a new one, without the earlier variables and files."));
+        if (name === "packages") this.working("Installing packages");
+        else if (name === "files") this.working("Sending files");
+        else if (name === "code") this.working("Running");
+        else if (name === "gone") append(this.after, notice("info", "The kept sandbox no longer exists. This run used a new one, without the earlier variables and files."));
     }
 
     busy(seconds) {
@@ -188,7 +228,7 @@ class Shown {
     }
 
     event(name, data) {
-        if (name === "start") replace(this.head, spinner("Running"), badge("Running", "info"));
+        if (name === "start") this.id = data.id;
         else if (name === "stdout" || name === "stderr") this.output.append(name, data.text);
         else if (name === "result") this.results.add(data);
         else if (name === "violation") this.violations.push(data);
@@ -196,6 +236,7 @@ class Shown {
 
     finish(...head) {
         this.output.flush();
+        clearInterval(this.clock);
         this.element.removeAttribute("aria-busy");
         replace(this.head, head);
     }
@@ -206,23 +247,26 @@ class Shown {
 
     fail(error) {
         this.finish(badge(error.kind === "scan_refused" ? "Refused" : "Failed", "bad"));
-        append(this.after, problem(error));
+        append(this.after, problem(error, this.options.fixFor(`${error.message} ${error.hint ?? ""}`)));
     }
 
     end({result, times, files, fresh, box}, runtime) {
+        const {body} = this.output, atEnd = body.scrollHeight - body.scrollTop - body.clientHeight < 40;
         const words = statusWords(result);
         const thrown = result.status === "exited" && result.error;
         this.finish(badge(thrown ? visibleText(result.error.name) : words.label, thrown ? "warn" : words.tone));
         append(this.after,
             result.status !== "exited" && notice(words.tone === "bad" ? "bad" : "warn", words.text),
-            result.hint && h("p", {class: "small fix hint"}, h("strong", {}, "Hint: "), visibleText(result.hint)),
+            result.hint && h("div", {class: "row row-wrap small fix"}, h("p", {class: "hint grow"}, h("strong", {}, "Hint: "), visibleText(result.hint)), this.options.fixFor(`${result.status} ${result.hint}`)),
             this.violationsView(result.violations ?? this.violations), this.scanView(result.scan), this.filesView(files, result.files, box));
         this.output.element.hidden = this.output.isEmpty && !this.results.isEmpty; // no empty strip above a picture
         if (this.output.isEmpty && this.results.isEmpty) this.output.body.append(h("p", {class: "muted small"}, "It printed nothing."));
-        replace(this.facts, this.factsView(result));
+        replace(this.facts, this.factsView(result), this.id && h("div", {class: "row row-wrap"}, h("a", {class: "button", href: `#/executions/${this.id}`}, icon("list", 16), "Show in the log"),
+            button({label: "Copy link", icon: "copy", title: "Copies the address of this execution in the log: for everyone whose key may read it", onclick: () => copyText(`${location.origin}${location.pathname}#/executions/${this.id}`)})));
         const timing = h("div", {class: "timing"});
         append(this.facts, timing);
         this.timesView(timing, times, fresh, null, runtime, box);
+        if (atEnd) body.scrollTop = body.scrollHeight; // what was added below has made it smaller
     }
 
     factsView(result) {

@@ -291,6 +291,121 @@ test("the text in the editor survives a reload", async (t) => {
  *  machine that takes a while. */
 const taken = (daemon) => until(() => daemon.api("/v1/sandboxes", {method: "POST", body: {}}), "room for one", 60000);
 
+test("a run gets standard input, files by a button and by drag and drop, limits and network; they can be set for a key without sandboxes, too", async (t) => {
+    const daemon = await t.newDaemon(), opened = await t.page("/", {daemon, expects: ["401"]});
+    await opened.locator(".options summary").click();
+    const fill = async (page) => {
+        await page.fill("#opt-stdin", "first line\nsecond");
+        await page.locator(".options input[type=file]").setInputFiles({name: "data.csv", mimeType: "text/csv", buffer: Buffer.from("a,b\n")});
+        await page.evaluate((hostile) => {
+            const data = new DataTransfer();
+            data.items.add(new File([new Uint8Array([0, 255, 10])], hostile));
+            document.querySelector(".try-code").dispatchEvent(new DragEvent("drop", {dataTransfer: data, bubbles: true}));
+        }, "<b>\u202e.bin");
+        await page.fill("#opt-memory_bytes", "77");
+    };
+    const code = "import sys, os\nprint(sys.stdin.read(), open('data.csv').read(), list(open('<b>\u202e.bin', 'rb').read()), sep='|')";
+    await fill(opened);
+    same(await opened.locator(".chip-file .mono").allInnerTexts(), ["data.csv", "<b>U+202E.bin"], "files");
+    await run(opened, code);
+    same(await output(opened), "first line\nsecond|a,b\n|[0, 255, 10]", "what the code got");
+    const {sandboxes} = await daemon.api("/v1/sandboxes");
+    same([sandboxes.length, sandboxes[0].limits.memory_bytes], [1, 77 << 20], "limits of the sandbox");
+    same(await opened.locator("section[aria-label='Files that changed']").count(), 0, "files that the user gave are listed as changed");
+    ensure((await opened.locator(".options summary").innerText()).includes("3 set"), "how many options are set");
+    // Without stdin, a context: the same files and limits.
+    await opened.fill("#opt-stdin", "");
+    await run(opened, "print(open('data.csv').read())\n6 * 7");
+    same([await output(opened), await opened.locator(".result-text").innerText()], ["a,b\n", "42"], "in a context");
+    await opened.goto("about:blank");
+    const {key} = await daemon.api("/v1/keys", {method: "POST", body: {name: "runner", capabilities: ["sandbox.exec"]}});
+    const page = await t.page("/", {daemon, expects: ["401", "403"]});
+    await page.fill("#key", key);
+    await page.keyboard.press("Enter");
+    await page.locator(".options summary").click();
+    same(await page.locator("#opt-packages").count(), 0, "packages, for a key without sandboxes");
+    await fill(page);
+    await run(page, code);
+    same(await output(page), "first line\nsecond|a,b\n|[0, 255, 10]", "what the code got");
+    ensure(await page.locator("#opt-network option[value=elevated]").evaluate((e) => e.disabled), "a tier above that of the key");
+});
+
+test("a limit that ended a run leads to its option, and a wrong value is named", async (t) => {
+    const page = await t.page();
+    await page.locator(".options summary").click();
+    await page.fill("#opt-timeout_ms", "1");
+    await run(page, "import time\ntime.sleep(60)");
+    await page.locator(".options summary").click(); // closes it
+    await page.getByRole("button", {name: "Set timeout for the next run"}).click();
+    same(await page.evaluate(() => document.activeElement.id), "opt-timeout_ms", "the focus");
+    await page.keyboard.type("x");
+    await page.click(".run");
+    await page.getByText("Timeout: a number above 0 is needed.").waitFor();
+    same(await page.getAttribute("#opt-timeout_ms", "aria-invalid"), "true", "marked for a screen reader");
+    ensure(await page.locator(".run:not(.button-stop)").isVisible(), "it ran");
+    await page.fill("#opt-timeout_ms", "");
+    await run(page, "import socket\nsocket.create_connection(('192.0.2.1', 80), 1)");
+    await page.getByRole("button", {name: "Set the network for the next run"}).click();
+    same(await page.evaluate(() => document.activeElement.id), "opt-network", "the focus");
+});
+
+test("packages that cannot be installed are reported, and the code is not run", async (t) => {
+    const page = await t.page();
+    await page.locator(".options summary").click();
+    await page.fill("#opt-packages", "no-such-package-of-cella");
+    await run(page, "print('the code ran')");
+    ensure(/pip|no-such-package|No module/.test(await page.locator(".output-body").innerText()), await page.locator(".output-body").innerText());
+    ensure(!(await page.locator(".output-body").innerText()).includes("the code ran"), "the code ran");
+});
+
+test("the elapsed time is shown while code runs, and a run has a link to its row of the log", async (t) => {
+    const page = await t.page("/", {permissions: ["clipboard-read", "clipboard-write"]});
+    await write(page, "import time\nprint('begun', flush=True)\ntime.sleep(60)");
+    await page.click(".run");
+    await page.waitForSelector(".out:has-text('begun')");
+    const shown = async () => parseFloat(await page.locator(".elapsed").innerText());
+    const before = await shown();
+    await until(async () => await shown() !== before, "the time goes on");
+    await page.click(".run");
+    await page.waitForSelector(".run:not(.button-stop)");
+    same(await page.locator(".elapsed").count(), 0, "the time of a run that has ended");
+    await page.getByRole("button", {name: "Copy link"}).click();
+    await page.locator(".toast", {hasText: "Copied"}).waitFor();
+    const link = await page.evaluate(() => navigator.clipboard.readText());
+    ensure(/^http:\/\/127\.0\.0\.1:\d+\/#\/executions\/exe_\w+$/.test(link), link);
+    const other = await t.page(link.slice(link.indexOf("/#")));
+    await other.locator(".detail", {hasText: "begun"}).waitFor();
+});
+
+test("code in another language is noticed, and the language changes only when the user says so", async (t) => {
+    const page = await t.page();
+    for (const [code, words] of [["const x = [1, 2];\nconsole.log(x.map((n) => n * 2));\n", "Node"], ["#!/bin/sh\necho $HOME\n", "Shell"]]) {
+        await write(page, code);
+        await page.getByText(`This looks like ${words}`).waitFor();
+        ensure(await page.locator(".try-bar input[value=python]").isChecked(), "the language has changed");
+    }
+    await page.getByRole("button", {name: "Use Shell"}).click();
+    ensure(await page.locator(".try-bar input[value=shell]").isChecked(), "the language has not changed");
+    await run(page, "echo in-$((3 + 4))");
+    same(await output(page), "in-7", "output");
+    await choose(page, "python");
+    const guesses = await page.evaluate(async () => {
+        const {languageOfCode} = await import("/ui/options.js");
+        return ["import os\nfor x in range(3):\n    print(x)\n", "print(6 * 7)", "x", "for i in 1 2 3; do echo $i; done\n", "import fs from 'fs';\nlet a = 1;\n", "#!/usr/bin/env python3\nx = 1"].map(languageOfCode);
+    });
+    same(guesses, ["python", null, null, "shell", "node", "python"], "guesses");
+    same(await page.locator(".guess .notice").count(), 0, "a guess about the example");
+});
+
+test("on a wide screen the output is as high as the code beside it", async (t) => {
+    const page = await t.page("/", {width: 1440, height: 900});
+    await run(page, "print('\\n'.join(map(str, range(500))))");
+    const [code, shown, body] = await page.evaluate(() => [".try-code", ".try-shown", ".output-body"].map((s) => document.querySelector(s).getBoundingClientRect()).map((r) => r.height));
+    ensure(Math.abs(code - shown) < 2 && body > 350, `code ${code}, panel ${shown}, output ${body}`);
+    const below = await page.evaluate(() => { const b = document.querySelector(".output-body"); return b.scrollHeight - b.scrollTop - b.clientHeight; });
+    ensure(below < 40, `the end is ${below} pixels below what can be seen`);
+});
+
 test("without room for a sandbox the page shows that, waits, and runs the code later", async (t) => {
     const daemon = await t.newDaemon({sandboxes: {max: 1, queue_timeout_ms: 0, queue_max: 0}, pools: []});
     const page = await t.page("/", {daemon, expects: ["429"]});
