@@ -1,4 +1,4 @@
-// chart.js -- a small chart of the last minutes: one or two lines that advance every second.
+// chart.js -- a small chart: the last minutes, one or two lines that advance every second; or the last hour.
 //
 // It is drawn as SVG in screen pixels, so that lines stay one pixel wide. The pointer or the arrow keys select earlier
 // values. For screen readers the latest values are the name of the image.
@@ -20,7 +20,8 @@ export class Chart {
     // end
     constructor({title, series, format, seconds = 120, base = 10, atLeast = 0}) {
         Object.assign(this, {title, series, format, seconds, base, atLeast});
-        this.points = []; // {time, values}
+        this.live = []; // {time, values}
+        this.hour = null; // the same, one for each minute; null: the live ones are shown
         this.lost = false;
         this.back = null; // number of points that the reader has gone back
         this.now = h("div", {class: "chart-now"});
@@ -37,17 +38,27 @@ export class Chart {
 
     close() { this.observer.disconnect(); }
 
+    get points() { return this.hour ?? this.live; }
+
+    // Shows these points, which are a minute apart, instead of the live ones; null: the live ones again.
+    showHour(points) {
+        this.hour = points;
+        if (this.back !== null) this.back = Math.min(this.back, this.points.length - 1);
+        this.draw();
+    }
+
     // values: one for each series; null: missing. time: ms.
     push(time, values) {
-        this.points.push({time, values});
-        while (this.points[0].time < time - this.seconds * 1000) this.points.shift();
+        this.live.push({time, values});
+        while (this.live[0].time < time - this.seconds * 1000) this.live.shift();
+        if (this.hour) return;
         if (this.back !== null) this.back = Math.min(this.back + 1, this.points.length - 1);
         this.draw();
     }
 
     // The time span shown: all recorded time, at least half a minute.
     get span() {
-        return Math.min(Math.max(this.points.at(-1).time - this.points[0].time, 30000), this.seconds * 1000);
+        return Math.min(Math.max(this.points.at(-1).time - this.points[0].time, 30000), this.hour ? 3600000 : this.seconds * 1000);
     }
 
     look(x) {
@@ -114,7 +125,7 @@ export class Chart {
         const stretches = [];
         let current = null, before = null;
         for (const p of this.points) {
-            if (p.values[i] === null || (before !== null && p.time - before > 4000)) current = null;
+            if (p.values[i] === null || (before !== null && p.time - before > (this.hour ? 90000 : 4000))) current = null;
             before = p.time;
             if (p.values[i] === null) continue;
             if (!current) stretches.push(current = []);

@@ -1,6 +1,6 @@
 // monitor.js -- the state of the daemon: health of its parts, charts of the last two minutes, the current sandboxes.
 // Everything arrives as events; there is no polling.
-import {api, append, badge, button, bytes, can, confirm, copyText, count, duration, empty, h, icon, plural, replace, timeOf, toast, toastError, visibleText} from "./app.js";
+import {api, append, badge, button, bytes, can, confirm, copyText, count, duration, empty, h, icon, plural, replace, segmented, timeOf, toast, toastError, visibleText} from "./app.js";
 import {Chart} from "./chart.js";
 import {labels, ownerOf, sandboxPath, shortId, stateBadge, styles, watchSandboxes} from "./live.js";
 
@@ -18,13 +18,21 @@ export async function mount(root, {signal}) {
         sandboxes: new Chart({title: "Sandboxes", series: [{name: "alive", tone: "a"}, {name: "paused", tone: "b"}], format: (n) => count(Math.round(n)), atLeast: 4}),
         memory: new Chart({title: "Memory", series: [{name: "sandboxes", tone: "a"}, {name: "daemon", tone: "b"}], format: bytes, base: 2, atLeast: 32 << 20}),
     };
-    const health = h("div", {class: "health"});
+    const health = h("div", {class: "health-now"}), walls = new Walls(), log = can("audit") ? new LogCheck(signal) : null;
     const table = new SandboxTable();
     setLive(false);
-    append(root, h("div", {class: "page-head"}, h("div", {}, h("h1", {}, "Monitor"), h("p", {}, "The current activity of the daemon.")), live),
+    let recorded = null;
+    const spans = segmented({label: "Time span of the charts", value: "live", options: [{value: "live", label: "Two minutes"}, {value: "hour", label: "Last hour", title: "As recorded by the daemon, also while no page was open"}], onchange: showSpan});
+    spans.hidden = true; // until the daemon sends what it has recorded: not for every key
+    function showSpan() {
+        const hour = spans.value === "hour" && recorded ? hourOf(recorded) : {rate: null, latency: null, sandboxes: null};
+        for (const [name, points] of Object.entries(hour)) charts[name].showHour(points);
+        charts.memory.element.hidden = spans.value === "hour"; // it is not recorded
+    }
+    append(root, h("div", {class: "page-head"}, h("div", {}, h("h1", {}, "Monitor"), h("p", {}, "The current activity of the daemon.")), h("div", {class: "row row-wrap"}, spans, live)),
         h("div", {class: "charts"}, Object.values(charts).map((c) => c.element)),
         h("section", {class: "card flush", "aria-label": "Sandboxes"}, h("header", {class: "card-head"}, h("h2", {}, "Sandboxes"), table.number), table.element),
-        h("section", {class: "card", "aria-label": "Health"}, h("header", {class: "card-head"}, h("h2", {}, "Health")), health));
+        h("section", {class: "card", "aria-label": "Health"}, h("header", {class: "card-head"}, h("h2", {}, "Health")), h("div", {class: "health"}, health, walls.element, log?.element)));
 
     let latest = null;
     function snapshot(data) {
@@ -36,9 +44,15 @@ export async function mount(root, {signal}) {
         const shown = JSON.stringify({...now, uptime_ms: Math.floor(now.uptime_ms / 10000), disk: Math.round(now.disk?.free_bytes / 1e8)});
         if (shown !== latest) replace(health, healthView(data));
         latest = shown;
+        if (now.engines?.native?.layers) walls.show(now.engines.native);
     }
     watchSandboxes({signal, changed: (all) => table.show(all), onOpen: () => setLive(true), onClosed: () => setLive(false), onEvent({event, data}) {
         if (event === "snapshot") snapshot(data);
+        else if (event === "history") {
+            recorded = data;
+            spans.hidden = false;
+            if (spans.value === "hour") showSpan();
+        }
         else if (event === "usage") table.usage(data);
     }}).catch((error) => { setLive(false); toastError(error); });
     const clock = setInterval(() => table.tick(), 10000);
@@ -51,9 +65,16 @@ export async function mount(root, {signal}) {
 /* ---- health ---- */
 const ENGINES = {native: "Cella's own engine", docker: "Docker or Podman", podman: "Podman"};
 const LAYERS = {
-    user: "a user of its own, without rights on the host", pid: "sees only its own processes", mount: "a file system of its own", net: "a network of its own",
-    ipc: "no memory shared with others", uts: "a host name of its own", cgroup: "limits of memory, processes and CPU", seccomp: "only the system calls that code needs",
-    landlock: "the rules for files a second time", rlimit: "limits of files and core dumps", proc: "a /proc of its own",
+    user: "User namespace: inside, code may be root; outside, it is a user without any rights. Code that gets out of another wall has no more rights than nobody.",
+    pid: "Process namespace: code sees only its own processes. It cannot send signals to others or read their memory, and all of its processes end with the sandbox.",
+    mount: "Mount namespace: code has a root file system of its own, a read-only view of the image or of this machine. Home directories and the state of the daemon are not in it.",
+    net: "Network namespace: code has a network with nothing but its own loopback. Connections to the outside go through the egress process, which enforces the network tier.",
+    ipc: "IPC namespace: code shares no memory segments, semaphores or message queues with the host or other sandboxes.",
+    uts: "UTS namespace: code has a host name of its own, and cannot change that of this machine.",
+    cgroup: "Control group: the kernel limits memory, processes and CPU of all code in the sandbox together. A fork bomb or a memory leak ends in its own sandbox.",
+    seccomp: "System call filter: the kernel refuses the calls that code does not need, such as mounting, loading modules, tracing or making namespaces. This closes most of the kernel's attack surface.",
+    landlock: "Landlock: the rules about files a second time, enforced by another part of the kernel. They hold even if the mount namespace has a hole.",
+    rlimit: "Resource limits: numbers of open files, sizes of core dumps and locked memory.", proc: "A /proc of its own: it shows only the processes of the sandbox, and the files about the kernel are hidden.",
 };
 
 function part(name, tone, state, ...more) {
@@ -74,9 +95,85 @@ function enginePart([name, about]) {
     return part(title, name === "native" ? "bad" : "off", name === "native" ? "Cannot run code" : "Not available", fix(about, name === "native" ? "To fix it: " : "To have it: "));
 }
 
-function layersPart({layers = [], missing = []}) {
-    return part("Walls around code", missing.length > 0 ? "warn" : "ok", missing.length > 0 ? `${layers.length} up, ${missing.length} missing on this machine` : `all ${layers.length} are up`,
-        h("ul", {class: "chips"}, layers.map((l) => h("li", {class: "chip", title: LAYERS[l] ?? ""}, l)), missing.map((l) => h("li", {class: "chip chip-missing", title: "this kernel or user cannot have it"}, l))));
+// The isolation layers; a press on one explains it.
+class Walls {
+    constructor() {
+        this.element = h("div", {class: "walls", hidden: true});
+        this.about = h("p", {class: "small wall-about", role: "status", hidden: true});
+        this.open = null;
+    }
+
+    show({layers = [], missing = []}) {
+        const shown = JSON.stringify([layers, missing]);
+        if (shown === this.shown) return; // the focus stays on its button
+        this.shown = shown;
+        this.element.hidden = false;
+        const chip = (l, gone) => h("li", {}, h("button", {type: "button", class: ["chip", "chip-button", gone && "chip-missing"], "aria-expanded": "false", dataset: {layer: l}, onclick: () => this.explain(l, gone)}, l));
+        replace(this.element, part("Walls around code", missing.length > 0 ? "warn" : "ok", missing.length > 0 ? `${layers.length} up, ${missing.length} missing on this machine` : `all ${layers.length} are up`,
+            h("ul", {class: "chips"}, layers.map((l) => chip(l, false)), missing.map((l) => chip(l, true))), this.about));
+    }
+
+    explain(layer, gone) {
+        this.open = this.open === layer ? null : layer;
+        for (const other of this.element.querySelectorAll("[data-layer]")) other.setAttribute("aria-expanded", String(other.dataset.layer === this.open));
+        this.about.hidden = this.open === null;
+        this.about.textContent = this.open === null ? "" : `${LAYERS[layer] ?? `Isolation layer ${visibleText(layer)}.`}${gone ? " This kernel or user cannot have it; “cella doctor” says why." : ""}`;
+    }
+}
+
+// The audit log is a chain of hashes. Verifying reads every row, so it is done when the user asks for it.
+class LogCheck {
+    constructor(signal) {
+        this.signal = signal;
+        this.element = h("div", {});
+        this.show("off", "Not verified yet on this page", h("p", {class: "small muted"}, "Each row contains the hash of the row before it: a changed or removed row breaks the chain."));
+    }
+
+    show(tone, state, ...more) {
+        const focused = this.element.contains(document.activeElement);
+        this.press = button({label: "Verify the log", icon: "shield", onclick: () => this.verify()});
+        replace(this.element, part("Audit log", tone, state, more, h("div", {}, this.press)));
+        if (focused) this.press.focus();
+    }
+
+    async verify() {
+        this.press.disabled = true;
+        try {
+            const verdict = await api("/v1/executions/verify", {signal: this.signal});
+            if (verdict.ok) this.show("ok", `${plural(verdict.rows, "row")}, complete and unchanged`, h("p", {class: "small muted"}, "Verified ", timeOf(new Date()), ". Compare the last hash with a copy that is kept elsewhere: ", h("span", {class: "mono"}, visibleText(verdict.hash ?? "none"))));
+            else this.show("bad", `Row ${count(verdict.first_bad)} is wrong`, h("p", {class: "small fix"}, visibleText(verdict.why ?? "")), h("p", {class: "small muted"}, `${plural(verdict.rows, "row")} before it are unchanged.`));
+        } catch (error) {
+            this.press.disabled = false;
+            toastError(error);
+        }
+    }
+}
+
+// The last hour in points for the charts; a minute in which nothing ended was not recorded.
+export function hourOf({time, bounds_ms: bounds, minutes}) {
+    const now = Date.parse(time), first = Math.floor(now / 60000) - 59, found = new Map(minutes.map((m) => [Math.floor(Date.parse(m.time) / 60000), m]));
+    const rate = [], latency = [], sandboxes = [];
+    for (let minute = first; minute < first + 60; minute++) {
+        const m = found.get(minute), at = minute * 60000, seconds = Math.min(now - at, 60000) / 1000;
+        rate.push({time: at, values: [m && seconds >= 1 ? m.executions / seconds : 0]});
+        latency.push({time: at, values: m ? [quantile(m.latency, bounds, 0.5), quantile(m.latency, bounds, 0.99)] : [null, null]});
+        sandboxes.push({time: at, values: [m ? m.sandboxes : null, null]});
+    }
+    return {rate, latency, sandboxes};
+}
+
+// Estimates a quantile from a histogram: between the bounds of its bucket, in proportion.
+function quantile(counts, bounds, part) {
+    const wanted = counts.reduce((a, b) => a + b, 0) * part;
+    let sum = 0;
+    for (let i = 0; i < counts.length; i++) {
+        if (sum + counts[i] >= wanted && counts[i] > 0) {
+            const low = i === 0 ? 0 : bounds[i - 1], high = bounds[i] ?? low;
+            return low + (high - low) * (wanted - sum) / counts[i];
+        }
+        sum += counts[i];
+    }
+    return null;
 }
 
 function meter(label, value, most, tone = "") {
@@ -106,7 +203,7 @@ function healthView({health, memory, rates}) {
     return [part("The daemon", health.status === "ok" ? "ok" : "bad", `${health.status === "ok" ? "Runs code" : "Cannot run code"}, version ${visibleText(health.version)}, up for ${duration(Math.floor(health.uptime_ms / 10000) * 10000)}`,
         h("p", {class: "small muted"}, `${count(sandboxes.running + sandboxes.paused)} of at most ${count(sandboxes.max)} sandboxes`, rates.waiting > 0 && `, ${count(rates.waiting)} requests wait for capacity`,
             memory.available_bytes !== null && `. The machine has ${bytes(Math.round(memory.available_bytes / 1e8) * 1e8)} of memory left`)),
-    Object.entries(engines).map(enginePart), engines.native?.layers && layersPart(engines.native), health.disk && diskPart(health.disk), health.images?.images > 0 && part("Images", "ok", `${plural(health.images.images, "image")}, ${bytes(health.images.bytes)}${health.images.jobs > 0 ? `, ${plural(health.images.jobs, "import")} under way` : ""}`), (health.pools ?? []).map(poolPart)];
+    Object.entries(engines).map(enginePart), health.disk && diskPart(health.disk), health.images?.images > 0 && part("Images", "ok", `${plural(health.images.images, "image")}, ${bytes(health.images.bytes)}${health.images.jobs > 0 ? `, ${plural(health.images.jobs, "import")} under way` : ""}`), (health.pools ?? []).map(poolPart)];
 }
 
 /* ---- sandboxes ---- */

@@ -17,16 +17,25 @@
 
 #define METRICS_BUCKETS 14
 #define METRICS_STATUSES (CELLA_INTERRUPTED + 1)
+#define METRICS_MINUTES 60
 
 struct core;
 struct core_sandbox;
 struct images;
 struct docker;
 
+/* What ended in one minute.  Recorded when an execution ends, so an idle daemon does not wake up for it. */
+struct metrics_minute {
+        int64_t minute; /* since 1970 */
+        uint32_t executions, latency[METRICS_BUCKETS + 1];
+        uint32_t alive; /* the most sandboxes that existed when an execution ended */
+};
+
 struct metrics {
         uint64_t executions[METRICS_STATUSES]; /* by status */
         uint64_t latency[METRICS_BUCKETS + 1]; /* executions by duration, see metrics_bounds_us; last: more */
         uint64_t latency_sum_us;
+        struct metrics_minute minutes[METRICS_MINUTES]; /* a ring; see metrics_minute() */
         uint64_t sandboxes_made, sandboxes_failed;
         struct keeper_groups groups; /* as the keeper last reported it */
         uint64_t refused_capacity;   /* 429 */
@@ -36,6 +45,9 @@ struct metrics {
 };
 
 extern const uint64_t metrics_bounds_us[METRICS_BUCKETS];
+
+/* Returns what was recorded in that minute since 1970; NULL: nothing, or it was too long ago. */
+const struct metrics_minute *metrics_minute(const struct metrics *m, int64_t minute);
 
 /* Callbacks for one observer of all events. */
 struct core_watch {

@@ -60,6 +60,24 @@ void record_lost(struct core *core, int slot, struct audit_begin *begin, const s
         record_failed(core, slot, begin, about, "lost");
 }
 
+const struct metrics_minute *metrics_minute(const struct metrics *m, int64_t minute)
+{
+        const struct metrics_minute *at = &m->minutes[(uint64_t)minute % METRICS_MINUTES];
+        return at->minute == minute && at->executions > 0 ? at : NULL;
+}
+
+static void record_minute(struct core *core, size_t bucket)
+{
+        int64_t now = core_now_ms() / 60000;
+        struct metrics_minute *at = &core->metrics.minutes[(uint64_t)now % METRICS_MINUTES];
+        if (at->minute != now)
+                *at = (struct metrics_minute){.minute = now};
+        at->executions++;
+        at->latency[bucket]++;
+        if (core->alive > at->alive)
+                at->alive = core->alive;
+}
+
 void record_count(struct core *core, const struct cella_result *r)
 {
         struct metrics *m = &core->metrics;
@@ -69,6 +87,7 @@ void record_count(struct core *core, const struct cella_result *r)
         while (i < METRICS_BUCKETS && r->duration_us > metrics_bounds_us[i])
                 i++;
         m->latency[i]++;
+        record_minute(core, i);
 }
 
 void refusal_record(struct core *core, const struct caller *caller, const struct exec_request *request,

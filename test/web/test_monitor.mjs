@@ -37,6 +37,73 @@ test("sandboxes are paused, resumed and killed from the list, by keyboard, too",
     same((await fetch(`${t.daemon.url}/v1/sandboxes/${id}`)).status, 404, "it is gone");
 });
 
+test("the last hour is shown as the daemon has recorded it, also from before the page was opened", async (t) => {
+    const daemon = await t.newDaemon();
+    for (let i = 0; i < 3; i++) await daemon.api("/v1/exec", {method: "POST", body: {runtime: "sh", code: "sleep 0.05"}});
+    const page = await t.page("/#/monitor", {daemon});
+    await page.locator(".segmented[aria-label='Time span of the charts'] input[value=hour]").check({force: true});
+    const chart = page.getByRole("region", {name: "Chart: Time an execution takes"});
+    await until(async () => /p50.*\d (ms|s).*p99.*\d (ms|s)/s.test(await chart.locator(".chart-now").innerText()), "the times of the executions");
+    const ms = parseFloat((await chart.locator(".chart-value strong").first().innerText()));
+    ensure(ms >= 50, `${ms} ms, but each slept for 50`);
+    same(await page.getByRole("region", {name: "Chart: Memory"}).count(), 0, "a chart that is not recorded");
+    await axe(page);
+    await page.locator(".segmented[aria-label='Time span of the charts'] input[value=live]").check({force: true});
+    await page.getByRole("region", {name: "Chart: Memory"}).waitFor();
+    const hour = await page.evaluate(async () => {
+        const {hourOf} = await import("/ui/monitor.js");
+        const at = (minute) => new Date(1e12 - 1e12 % 60000 + minute * 60000).toISOString();
+        const {rate, latency, sandboxes} = hourOf({time: new Date(Date.parse(at(0)) + 30000).toISOString(), bounds_ms: [1, 2, 5], minutes: [
+            {time: at(-59), executions: 60, latency: [0, 40, 20, 0], sandboxes: 4}, {time: at(0), executions: 60, latency: [0, 0, 0, 60], sandboxes: 2}, {time: at(-60), executions: 9, latency: [9, 0, 0, 0], sandboxes: 9}]});
+        return [rate.length, rate[0].values, rate[1].values, rate[59].values, latency[0].values, latency[1].values, latency[59].values, sandboxes[0].values[0], sandboxes[1].values[0]];
+    });
+    same(hour, [60, [1], [0], [2], [1.75, 4.91], [null, null], [5, 5], 4, null].map((v) => v), "points of the hour");
+});
+
+test("a key without the counters gets no history of the daemon", async (t) => {
+    const daemon = await t.newDaemon();
+    const {key} = await daemon.api("/v1/keys", {method: "POST", body: {name: "own", capabilities: ["sandbox.exec"]}});
+    const page = await t.page("/#/monitor", {daemon, expects: ["401"]});
+    await page.fill("#key", key);
+    await page.keyboard.press("Enter");
+    await page.locator(".live-on").waitFor();
+    await page.getByRole("heading", {name: "Spare sandboxes"}).waitFor(); // it comes after the history would
+    ensure(!await page.locator(".segmented[aria-label='Time span of the charts']").isVisible(), "the choice of the span");
+    same(await page.getByRole("button", {name: "Verify the log"}).count(), 0, "verifying the log without audit");
+});
+
+test("each isolation layer is explained on demand", async (t) => {
+    const page = await t.page("/#/monitor");
+    const layer = (name) => page.locator(`.walls [data-layer="${name}"]`), about = page.locator(".wall-about");
+    await layer("seccomp").focus();
+    await page.keyboard.press("Enter");
+    ensure((await about.innerText()).includes("System call filter"), await about.innerText());
+    same(await layer("seccomp").getAttribute("aria-expanded"), "true", "aria-expanded");
+    for (const name of await page.locator(".walls [data-layer]").evaluateAll((all) => all.map((e) => e.dataset.layer))) {
+        if (await layer(name).getAttribute("aria-expanded") === "false") await layer(name).click();
+        ensure((await about.innerText()).length > 60, `${name}: ${await about.innerText()}`);
+        await layer(name).click();
+        ensure(!await about.isVisible(), "it can be closed");
+    }
+});
+
+test("the audit log is verified on demand, and a broken one is reported", async (t) => {
+    const daemon = await t.newDaemon();
+    for (let i = 0; i < 3; i++) await daemon.api("/v1/exec", {method: "POST", body: {runtime: "sh", code: "true"}});
+    await until(async () => (await daemon.api("/v1/executions")).executions.length === 3, "the log has the rows");
+    const page = await t.page("/#/monitor", {daemon});
+    await page.getByRole("button", {name: "Verify the log"}).click();
+    await page.getByText("complete and unchanged").waitFor();
+    const {rows, hash} = await daemon.api("/v1/executions/verify");
+    const text = await page.locator(".health").innerText();
+    ensure(rows >= 3 && text.includes(`${rows} rows, complete`) && text.includes(hash), text);
+    await page.route("**/v1/executions/verify", (route) => route.fulfill({json: {rows: 1, ok: false, first_bad: 2, why: "the hash of <b>row 2</b> is wrong"}}));
+    await page.getByRole("button", {name: "Verify the log"}).click();
+    await page.getByText("Row 2 is wrong").waitFor();
+    ensure((await page.locator(".health").innerText()).includes("<b>row 2</b>"), "the reason is not shown as text");
+    await axe(page);
+});
+
 test("pools and layers have names, not null", async (t) => {
     const page = await t.page("/#/monitor");
     await page.getByRole("heading", {name: "Spare sandboxes"}).waitFor();

@@ -1,4 +1,5 @@
 // With CELLA_SCREENS=1: pictures of every page for doc/screens, light and dark, wide and narrow.
+import {execFileSync} from "node:child_process";
 import {mkdirSync, readdirSync, rmSync, statSync, writeFileSync} from "node:fs";
 import {dirname, join} from "node:path";
 import {fileURLToPath} from "node:url";
@@ -7,17 +8,30 @@ import {shrink} from "./png.mjs";
 
 const PLACE = join(dirname(fileURLToPath(import.meta.url)), "../../doc/screens");
 const SIZES = {wide: [1280, 800], narrow: [390, 844]};
-const TOTAL = 1.5 * 1024 * 1024;
+const TOTAL = 2.5 * 1024 * 1024;
+
+// A root file system with one file.
+async function importImage(daemon, name) {
+    const root = join(daemon.directory, "root");
+    mkdirSync(join(root, "etc"), {recursive: true});
+    writeFileSync(join(root, "etc/issue"), `${name}\n`);
+    const response = await fetch(`${daemon.url}/v1/images/import?name=${encodeURIComponent(name)}`, {method: "POST", body: execFileSync("tar", ["-C", root, "-cf", "-", "."])});
+    ensure(response.ok, `importing ${name}: ${response.status}`);
+}
 
 // Something to look at: sandboxes of several agents, executions that ended in several ways, files.
 async function furnish(daemon) {
     const post = (path, body) => daemon.api(path, {method: "POST", body}).catch(() => null);
     const made = [];
-    for (const agent of ["analyst", "tester", "scraper"]) made.push(await post("/v1/sandboxes", {agent, metadata: {task: `of ${agent}`}}));
+    for (const [agent, name, project] of [["analyst", "figures", "quarter"], ["tester", "nightly", "release"], ["scraper", null, "prices"]]) made.push(await post("/v1/sandboxes", {agent, ...name && {name}, metadata: {project}}));
     await post(`/v1/sandboxes/${made[2].id}/pause`, {});
     const codes = [["python3", "print(sum(range(10)))"], ["sh", "ls /; exit 2"], ["python3", "import json\nprint(json.dumps({'ok': True}))"], ["node", "console.log([1, 2].map(n => n * 2))"],
         ["python3", "import ctypes\nctypes.CDLL(None).mount(b'none', b'/mnt', b'tmpfs', 0, None)"], ["sh", "echo building; sleep 0.2; echo done"], ["python3", "raise ValueError('no such row')"]];
     for (const [i, [runtime, code]] of codes.entries()) await post("/v1/exec", {runtime, code, agent: ["analyst", "tester"][i % 2], scope: "execution"});
+    for (const name of ["GITHUB_TOKEN", "DATABASE_URL"]) await daemon.api(`/v1/secrets/${name}`, {method: "PUT", body: {value: "not a real value"}});
+    for (const name of ["datasets", "results"]) mkdirSync(join(daemon.directory, name));
+    await daemon.api("/v1/settings", {method: "PATCH", body: {mounts: [{name: "datasets", path: join(daemon.directory, "datasets")}, {name: "results", path: join(daemon.directory, "results"), mode: "rw"}]}});
+    for (const name of ["tools:1", "reports:2025.11"]) await importImage(daemon, name);
     await post("/v1/exec", {runtime: "sh", code: "sleep 5", timeout_ms: 300});
     const code = "import os, csv\nfor d in ('data', 'report'): os.makedirs(d, exist_ok=True)\nopen('data/visits.csv', 'w').write('day,visits\\n1,120\\n2,340\\n')\nopen('report/summary.md', 'w').write('# Visits\\n\\nTwo days, 460 visits.\\n')\nopen('main.py', 'w').write('import csv\\n\\nwith open(\"data/visits.csv\") as f:\\n    print(sum(int(row[\"visits\"]) for row in csv.DictReader(f)))\\n')";
     await post(`/v1/sandboxes/${made[0].id}/exec`, {runtime: "python3", code});
@@ -50,6 +64,11 @@ const VISITS = {
         await sleep(900);
     },
     files: async () => { await sleep(800); },
+    pools: async (page) => { await page.waitForSelector(".entry"); await sleep(1200); },
+    images: async (page) => { await page.waitForSelector(".entry"); },
+    volumes: async (page) => { await page.waitForSelector(".entry"); },
+    keys: async (page) => { await page.waitForSelector(".empty"); },
+    secrets: async (page) => { await page.waitForSelector(".entry"); },
 };
 
 if (options.screens) test("pictures of every page", async (t) => {

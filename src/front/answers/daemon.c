@@ -162,15 +162,38 @@ static const struct field *ended_table(void)
         return fields;
 }
 
+static const struct field *history_table(void)
+{
+        static const struct field number = {.name = "", .type = FIELD_NUMBER},
+                                  counter = {.name = "", .type = FIELD_INTEGER};
+        static const struct field minute[] = {{"time", FIELD_STRING, R},
+                                              {"executions", FIELD_INTEGER, R},
+                                              {"latency", FIELD_ARRAY, R, .item = &counter},
+                                              {"sandboxes", FIELD_INTEGER, R},
+                                              {0}};
+        static const struct field item = {.name = "", .type = FIELD_OBJECT, .fields = minute};
+        static const struct field fields[] = {{"time", FIELD_STRING, R},
+                                              {"bounds_ms", FIELD_ARRAY, R, .item = &number},
+                                              {"minutes", FIELD_ARRAY, R, .item = &item},
+                                              {0}};
+        return fields;
+}
+
 static const struct field gone_table[] = {{"id", FIELD_STRING, R}, {0}};
 static const struct kind kind_snapshot = {"Snapshot", .fields = snapshot_table},
                          kind_rows = {"SandboxRows", .fields = rows_table},
                          kind_ended_rows = {"EndedExecutions", .fields = ended_table},
+                         kind_history = {"History", .fields = history_table},
                          kind_gone = {"Gone", gone_table};
-const struct event watch_events[] = {{"snapshot", &kind_snapshot},   {"sandboxes", &kind_rows},
-                                     {"sandbox", &kind_sandbox_row}, {"gone", &kind_gone},
-                                     {"usage", &kind_any},           {"executions", &kind_ended_rows},
-                                     {"error", &kind_error},         {0}};
+const struct event watch_events[] = {{"snapshot", &kind_snapshot},
+                                     {"sandboxes", &kind_rows},
+                                     {"sandbox", &kind_sandbox_row},
+                                     {"gone", &kind_gone},
+                                     {"usage", &kind_any},
+                                     {"history", &kind_history},
+                                     {"executions", &kind_ended_rows},
+                                     {"error", &kind_error},
+                                     {0}};
 
 /* ---- keys and settings ---- */
 

@@ -79,7 +79,10 @@ static const struct field *sandbox_table(void)
 
 static const struct field *row_table(void)
 {
-        static struct field fields[] = {SANDBOX, {0}};
+        static struct field fields[] = {
+                SANDBOX,
+                {"metadata", FIELD_MAP, R, .item = &word, .help = "those that fit into 200 bytes"},
+                {0}};
         return with_limits(fields);
 }
 

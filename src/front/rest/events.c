@@ -25,6 +25,7 @@
 #define ROWS_MAX 100                                        /* executions in a batch */
 #define ROOM_NEEDED (160u << 10)                            /* of HTTP_STREAM_MAX, for one tick's events */
 #define STALE_US 20000000
+#define HISTORY_SECONDS 60
 #define LOOK_SECONDS 30 /* interval of checks for Docker, which may have been started or stopped */
 
 /* ---- adding and removing watchers ---- */
@@ -204,6 +205,8 @@ static void rest_events_on_tick(uv_timer_t *timer)
                         if (second && (w->topics & TOPIC_MONITOR)) {
                                 events_report_usage(e, w);
                                 events_report_snapshot(e, w);
+                                if (e->ticks / TICKS_A_SECOND % HISTORY_SECONDS == 0)
+                                        events_report_history(w);
                         }
                 } else if (clock_us() - w->stale_us > STALE_US) {
                         rest_events_drop(w, false);
@@ -321,6 +324,7 @@ void rest_events(struct call *call, json_t *body)
         if (w->topics & TOPIC_MONITOR) {
                 look_for_docker(e);
                 events_report_sandboxes(w);
+                events_report_history(w);
                 events_report_snapshot(e, w);
         }
 }

@@ -56,5 +56,7 @@ uint64_t events_look_of(const struct core_sandbox *sb);
 void events_report_sandbox(struct watcher *w, const struct core_sandbox *sb);
 void events_report_sandboxes(struct watcher *w);
 void events_report_snapshot(const struct events *e, struct watcher *w);
+/* The last hour, for watchers that may see the counters of the whole daemon. */
+void events_report_history(struct watcher *w);
 void events_report_usage(const struct events *e, struct watcher *w);
 void events_report_executions(struct watcher *w);

@@ -188,6 +188,33 @@ void events_report_snapshot(const struct events *e, struct watcher *w)
                             rest_health_json(core, caller), "rates", rate, "memory", memory));
 }
 
+static json_t *minute_json(const struct metrics_minute *m)
+{
+        json_t *latency = json_array();
+        for (int i = 0; i <= METRICS_BUCKETS; i++)
+                json_array_append_new(latency, json_integer(m->latency[i]));
+        return json_pack("{s:o, s:I, s:o, s:I}", "time", core_time(m->minute * 60000), "executions",
+                         (json_int_t)m->executions, "latency", latency, "sandboxes", (json_int_t)m->alive);
+}
+
+void events_report_history(struct watcher *w)
+{
+        const int64_t now = core_now_ms() / 60000;
+        if (!w->counts)
+                return;
+        json_t *minutes = json_array(), *bounds = json_array();
+        for (int i = 0; i < METRICS_BUCKETS; i++)
+                json_array_append_new(bounds, json_real((double)metrics_bounds_us[i] / 1000));
+        for (int64_t minute = now - METRICS_MINUTES + 1; minute <= now; minute++) {
+                const struct metrics_minute *m = metrics_minute(&w->call->core->metrics, minute);
+                if (m)
+                        json_array_append_new(minutes, minute_json(m));
+        }
+        sse_event(&w->sse, "history",
+                  json_pack("{s:o, s:o, s:o}", "time", core_time(core_now_ms()), "bounds_ms", bounds,
+                            "minutes", minutes));
+}
+
 void events_report_usage(const struct events *e, struct watcher *w)
 {
         json_t *all = json_object();
