@@ -34,6 +34,7 @@ const pages = [];
 const page = (about) => pages.push(about);
 
 page({name: "try", title: "Try it", icon: "play", group: "Run", first: true, needs: "sandbox.exec", load: () => import("./try.js")});
+page({name: "notebook", title: "Notebook", icon: "book", group: "Run", needs: "sandbox.manage", load: () => import("./notebook.js")});
 page({name: "terminal", title: "Terminal", icon: "terminal", group: "Run", needs: "sandbox.exec", load: () => import("./terminal.js")});
 page({name: "files", title: "Files", icon: "folder", group: "Run", first: true, needs: "files", load: () => import("./files.js")});
 page({name: "monitor", title: "Monitor", icon: "pulse", group: "Observe", first: true, load: () => import("./monitor.js")});

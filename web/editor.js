@@ -5,14 +5,18 @@
 import {h} from "./dom.js";
 import {paint} from "./highlight.js";
 
+let editors = 0; // a notebook has several
+
 // editor({value, language, label, onRun, onChange(value)}): an element with .value, .language, .focus().
 export function editor({value = "", language, label, onRun, onChange}) {
     const colours = h("code"), numbers = h("div", {class: "editor-lines", "aria-hidden": "true"});
     const input = h("textarea", {class: "editor-input", spellcheck: "false", autocapitalize: "off", autocomplete: "off", autocorrect: "off", wrap: "off",
-        "aria-label": label, "aria-describedby": "editor-help", value});
+        "aria-label": label, value});
     const back = h("pre", {class: "editor-back", "aria-hidden": "true"}, colours);
+    const help = `editor-help-${++editors}`;
+    input.setAttribute("aria-describedby", help);
     const element = h("div", {class: "editor"}, numbers, h("div", {class: "editor-scroll"}, back, input),
-        h("p", {class: "hidden-text", id: "editor-help"}, "Tab indents. Press Escape and then Tab to leave. Control and Enter runs."));
+        h("p", {class: "hidden-text", id: help}, "Tab indents. Press Escape and then Tab to leave. Control and Enter runs."));
     let lines = 0, leaving = false;
 
     function refresh() {

@@ -64,6 +64,15 @@ const VISITS = {
         await sleep(900);
     },
     files: async () => { await sleep(800); },
+    notebook: async (page) => {
+        await page.fill(".editor-input", "import math\nwaves = [math.sin(x / 5) for x in range(60)]\nsum(waves)");
+        await page.focus(".editor-input");
+        await page.keyboard.press("Shift+Enter");
+        await page.waitForSelector(".cell .result");
+        await page.locator(".cell .editor-input").nth(1).fill("print(f'{max(waves):.3f} is the highest of {len(waves)}')");
+        await page.keyboard.press("Control+Enter");
+        await page.locator(".cell .out").waitFor();
+    },
     pools: async (page) => { await page.waitForSelector(".entry"); await sleep(1200); },
     images: async (page) => { await page.waitForSelector(".entry"); },
     volumes: async (page) => { await page.waitForSelector(".entry"); },
@@ -80,7 +89,7 @@ if (options.screens) test("pictures of every page", async (t) => {
         ["python3", "print({n: n ** 2 for n in range(4)})"], ["python3", "open('missing.csv')"], ["sh", "seq 3 | paste -sd+ | bc"]];
     let turn = 0, at = "";
     const busy = setInterval(() => {
-        if (at === "try") return;
+        if (at === "try" || at === "notebook") return;
         const [runtime, code] = chores[turn++ % chores.length];
         daemon.api("/v1/exec", {method: "POST", body: {runtime, code, agent: ["analyst", "tester", "scraper"][turn % 3], scope: "execution"}}).catch(() => {});
     }, 150);
