@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "scan/names.h"
 #include "scan/place.h"
 
 #define LONG_RUN 1000
@@ -70,6 +71,68 @@ void check_chdir(struct program *p, TSNode node, const struct values *path)
 {
         if (place_write(path) != RULE_FILE_WRITE)
                 check_say(p, RULE_DIRECTORY_CHANGE, node);
+}
+
+/* Reports the files that a call writes. */
+static void check_written(struct program *p, TSNode node, const struct known *known,
+                          const struct arguments *arguments, uint32_t scope)
+{
+        static const char *const names[][4] = {{"path", "src", "name", "file"},
+                                               {"dst", "target", "f", "extract_dir"}};
+        const bool tree = known->rule == RULE_FILE_TREE_OUTSIDE;
+        struct values path;
+
+        for (size_t i = 0; i < 2; i++) {
+                bool there = false;
+                if (!(known->files & 1u << i))
+                        continue;
+                for (size_t k = 0; k < 4 && !there; k++)
+                        there = program_argument(p, arguments, i, names[i][k], scope, &path);
+                check_say(p,
+                          !there ? RULE_FILE_WRITE_UNKNOWN
+                          : tree ? place_tree(&path)
+                                 : place_write(&path),
+                          node);
+        }
+}
+
+bool check_call(struct program *p, const struct known *known, const struct mention *m,
+                const struct arguments *arguments,
+                void (*check_one)(struct program *p, TSNode node, const char *name, size_t len))
+{
+        struct values first, second;
+
+        switch (known->check) {
+        case CHECK_USE:
+        case CHECK_CALL:
+                if (known->rule == RULE_IMPORT_NOT_CONSTANT)
+                        check_not_constant(p, m->node);
+                else
+                        check_say(p, known->rule, m->node);
+                return true;
+        case CHECK_IMPORT:
+                program_argument(p, arguments, 0, "name", m->scope, &first);
+                check_modules(p, m->node, &first, check_one);
+                return true;
+        case CHECK_OPEN:
+                program_argument(p, arguments, 0, "file", m->scope, &first);
+                check_open(p, m->node, &first, &second,
+                           program_argument(p, arguments, 1, "mode", m->scope, &second));
+                return true;
+        case CHECK_READ:
+                if (program_argument(p, arguments, 0, NULL, m->scope, &first))
+                        check_say(p, place_read(&first), m->node);
+                return true;
+        case CHECK_WRITE:
+                check_written(p, m->node, known, arguments, m->scope);
+                return true;
+        case CHECK_CHDIR:
+                program_argument(p, arguments, 0, "path", m->scope, &first);
+                check_chdir(p, m->node, &first);
+                return true;
+        default:
+                return false;
+        }
 }
 
 void check_long_literal(struct program *p, TSNode node)

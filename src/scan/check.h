@@ -32,6 +32,11 @@ void check_open(struct program *p, TSNode node, const struct values *path, const
 /* A call that changes the working directory. */
 void check_chdir(struct program *p, TSNode node, const struct values *path);
 
+/* Reports a call of a known name, if its check is one that all languages make in the same way.  check_one: as
+ * in check_modules().  Returns false if not. */
+bool check_call(struct program *p, const struct known *known, const struct mention *m,
+                const struct arguments *arguments,
+                void (*check_one)(struct program *p, TSNode node, const char *name, size_t len));
 /* Reports a long literal without a space. */
 void check_long_literal(struct program *p, TSNode node);
 

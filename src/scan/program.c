@@ -4,10 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "scan/names.h"
+
 #define STEPS_MAX 3000000u
 #define DEPTH_MAX 24
 #define ENTRIES_MAX (1u << 20)
 #define ELEMENTS_MAX 64 /* elements that are joined at most */
+#define OPERANDS_MAX 512
 #define BINDINGS_MAX 16 /* bindings of a name in a scope */
 #define LEVELS_MAX 1000 /* nesting of functions */
 
@@ -282,6 +285,121 @@ void program_join(struct program *p, const struct value *list, const struct valu
         whole.other |= n == ELEMENTS_MAX;
         values_add_all(ret, &whole);
 }
+
+void program_sum(struct program *p, TSNode node, unsigned kind, uint32_t scope,
+                 void (*add)(struct program *p, struct values *left, const struct values *right),
+                 struct values *ret)
+{
+        TSNode operands[OPERANDS_MAX], sign;
+        struct values whole, part;
+        size_t n = 0;
+
+        while (n < OPERANDS_MAX && source_kind(p->source, node) == kind &&
+               (sign = source_child(p->source, node, FIELD_OPERATOR), !ts_node_is_null(sign)) &&
+               source_is(p->source, sign, "+")) {
+                operands[n++] = source_child(p->source, node, FIELD_RIGHT);
+                node = source_child(p->source, node, FIELD_LEFT);
+        }
+        program_evaluate(p, node, scope, &whole);
+        while (n > 0) {
+                program_evaluate(p, operands[--n], scope, &part);
+                if (!values_are_number(&whole) || !values_are_number(&part))
+                        values_append(&whole, &p->arena, JOIN_CONCAT, &part);
+                else if (add)
+                        add(p, &whole, &part);
+                else
+                        whole = (struct values){.n = 1, .v[0].kind = VALUE_NUMBER};
+        }
+        values_add_all(ret, &whole);
+}
+
+/* ---- calls ---- */
+
+bool program_argument(struct program *p, const struct arguments *arguments, size_t position, const char *name,
+                      uint32_t scope, struct values *ret)
+{
+        *ret = (struct values){.other = true};
+        if (position < arguments->n) {
+                program_evaluate(p, arguments->positional[position], scope, ret);
+                return true;
+        }
+        for (size_t i = 0; name && i < arguments->n_named; i++)
+                if (source_is(p->source, arguments->named[i].name, name)) {
+                        program_evaluate(p, arguments->named[i].value, scope, ret);
+                        return true;
+                }
+        return arguments->other;
+}
+
+void program_members(struct program *p, const struct values *objects, const struct values *names,
+                     struct values *ret)
+{
+        ret->other |= objects->other || names->other;
+        for (unsigned i = 0; i < objects->n; i++)
+                for (unsigned k = 0; k < names->n; k++) {
+                        const struct value *name = &names->v[k];
+                        if (name->kind == VALUE_TEXT && name->text)
+                                p->language->add_member(p, &objects->v[i], name->text, name->len, ret);
+                        else
+                                ret->other = true;
+                }
+}
+
+/* Adds the first argument with the others appended to it as parts of a path. */
+static void program_call_path(struct program *p, const struct arguments *arguments, uint32_t scope,
+                              struct values *ret)
+{
+        struct values path, part;
+
+        program_argument(p, arguments, 0, NULL, scope, &path);
+        for (size_t i = 1; i < arguments->n; i++) {
+                program_argument(p, arguments, i, NULL, scope, &part);
+                values_append(&path, &p->arena, JOIN_PATH, &part);
+        }
+        values_add_all(ret, &path);
+        ret->other |= arguments->other;
+}
+
+bool program_call(struct program *p, const struct known *known, const struct arguments *arguments,
+                  uint32_t scope, struct values *ret)
+{
+        static const enum transform transforms[] = {
+                [RESULT_BASE64] = TRANSFORM_BASE64,
+                [RESULT_HEX] = TRANSFORM_HEX,
+                [RESULT_DECODED] = TRANSFORM_DECODE,
+                [RESULT_REVERSED] = TRANSFORM_REVERSE,
+        };
+        struct values first, second;
+
+        switch (known->result) {
+        case RESULT_SAME:
+                program_argument(p, arguments, 0, NULL, scope, &first);
+                values_add_all(ret, &first);
+                return true;
+        case RESULT_MEMBER:
+                program_argument(p, arguments, 0, NULL, scope, &first);
+                program_argument(p, arguments, 1, "name", scope, &second);
+                program_members(p, &first, &second, ret);
+                return true;
+        case RESULT_BASE64:
+        case RESULT_HEX:
+        case RESULT_DECODED:
+        case RESULT_REVERSED:
+                program_argument(p, arguments, 0, NULL, scope, &first);
+                values_transform(ret, &p->arena, transforms[known->result], &first);
+                return true;
+        case RESULT_JOINED_PATH:
+                program_call_path(p, arguments, scope, ret);
+                return true;
+        case RESULT_NUMBER:
+                values_add(ret, &(struct value){.kind = VALUE_NUMBER});
+                return true;
+        default:
+                return false;
+        }
+}
+
+/* ---- names ---- */
 
 static void evaluate_binding(struct program *p, uint32_t number, struct values *ret)
 {

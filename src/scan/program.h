@@ -162,5 +162,37 @@ void program_element(struct program *program, const struct value *list, const st
 void program_join(struct program *program, const struct value *list, const struct values *glue,
                   struct values *ret);
 
+/* Evaluates a + b + c + ..., nodes of this kind, without recursion: such a sum is nested as deep as the text
+ * is long.  add: replaces left by the sum of two numbers; NULL: their sum is an unknown number. */
+void program_sum(struct program *program, TSNode node, unsigned kind, uint32_t scope,
+                 void (*add)(struct program *program, struct values *left, const struct values *right),
+                 struct values *ret);
+
+/* ---- calls ---- */
+
+#define ARGUMENTS_MAX 16
+/* The arguments of a call.  Each language collects them; only Python has named ones. */
+struct arguments {
+        TSNode positional[ARGUMENTS_MAX];
+        size_t n;
+        struct {
+                TSNode name, value;
+        } named[ARGUMENTS_MAX];
+        size_t n_named;
+        bool other; /* *args, **kwargs, ...rest, or more than fit */
+};
+
+/* Evaluates the argument with this position or name (NULL: none).  Returns false if there is none. */
+bool program_argument(struct program *program, const struct arguments *arguments, size_t position,
+                      const char *name, uint32_t scope, struct values *ret);
+struct known;
+/* Adds the result of a call of a known name to *ret, if it is one that all languages evaluate in the same
+ * way. Returns false if not. */
+bool program_call(struct program *program, const struct known *known, const struct arguments *arguments,
+                  uint32_t scope, struct values *ret);
+/* Adds the members of all objects with all these names. */
+void program_members(struct program *program, const struct values *objects, const struct values *names,
+                     struct values *ret);
+
 /* Returns a copy with a NUL at its end, or NULL. */
 const char *program_copy(struct program *program, const char *text, size_t len);

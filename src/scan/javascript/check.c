@@ -43,59 +43,38 @@ static void check_import(struct program *p, const struct mention *m)
 /* ---- calls ---- */
 
 /* exec('curl …') is a shell command line; spawn('curl', ['-s', url]) is one in pieces. */
-static void check_command(struct program *p, const struct known *known,
-                          const struct javascript_arguments *arguments, const struct mention *m)
+static void check_command(struct program *p, const struct known *known, const struct arguments *arguments,
+                          const struct mention *m)
 {
         struct check_line line = {.len = 0};
         struct values command, list;
         check_say(p, RULE_PROCESS_CALL, m->node);
-        javascript_argument(p, arguments, 0, m->scope, &command);
+        program_argument(p, arguments, 0, NULL, m->scope, &command);
         for (unsigned i = 0; i < command.n && known->check == CHECK_SHELL; i++)
                 if (command.v[i].kind == VALUE_TEXT && command.v[i].text)
                         program_inside(p, SCAN_BASH, command.v[i].text, command.v[i].len, m->node);
         if (known->check == CHECK_SHELL || command.n == 0 || command.v[0].kind != VALUE_TEXT)
                 return;
         check_line_add(&line, &command);
-        javascript_argument(p, arguments, 1, m->scope, &list);
+        program_argument(p, arguments, 1, NULL, m->scope, &list);
         if (list.n > 0 && list.v[0].kind == VALUE_LIST)
                 check_line_add_all(p, &line, &list.v[0]);
         program_inside(p, SCAN_BASH, line.text, line.len, m->node);
 }
 
-static void check_write(struct program *p, const struct known *known,
-                        const struct javascript_arguments *arguments, const struct mention *m)
-{
-        const bool tree = known->rule == RULE_FILE_TREE_OUTSIDE;
-        struct values path;
-        for (size_t i = 0; i < 2; i++)
-                if (known->files & 1u << i) {
-                        bool there = javascript_argument(p, arguments, i, m->scope, &path);
-                        check_say(p,
-                                  !there ? RULE_FILE_WRITE_UNKNOWN
-                                  : tree ? place_tree(&path)
-                                         : place_write(&path),
-                                  m->node);
-                }
-}
-
 static void javascript_check_known(struct program *p, const struct known *known, const struct mention *m)
 {
-        struct javascript_arguments arguments;
-        struct values first, second;
+        struct arguments arguments;
+        struct values first;
         javascript_arguments(p, m->node, &arguments);
-        bool given = javascript_argument(p, &arguments, 0, m->scope, &first);
+        if (check_call(p, known, m, &arguments, check_module))
+                return;
+        program_argument(p, &arguments, 0, NULL, m->scope, &first);
         switch (known->check) {
-        case CHECK_USE:
-        case CHECK_CALL:
-                check_say(p, known->rule, m->node);
-                break;
-        case CHECK_IMPORT:
-                check_modules(p, m->node, &first, check_module);
-                break;
         case CHECK_EVALUATE: /* the last: new Function('a', 'b', 'return a + b') */
                 if (arguments.n > 0)
-                        javascript_argument(p, &arguments, known->name[0] == 'v' ? 0 : arguments.n - 1,
-                                            m->scope, &first);
+                        program_argument(p, &arguments, known->name[0] == 'v' ? 0 : arguments.n - 1, NULL,
+                                         m->scope, &first);
                 if (arguments.n > 0 || arguments.other)
                         check_code(p, SCAN_JAVASCRIPT, m->node, &first);
                 break;
@@ -106,23 +85,9 @@ static void javascript_check_known(struct program *p, const struct known *known,
                                 break;
                         }
                 break;
-        case CHECK_OPEN:
-                given = javascript_argument(p, &arguments, 1, m->scope, &second);
-                check_open(p, m->node, &first, &second, given);
-                break;
-        case CHECK_READ:
-                if (given)
-                        check_say(p, place_read(&first), m->node);
-                break;
-        case CHECK_WRITE:
-                check_write(p, known, &arguments, m);
-                break;
         case CHECK_SHELL:
         case CHECK_COMMAND:
                 check_command(p, known, &arguments, m);
-                break;
-        case CHECK_CHDIR:
-                check_chdir(p, m->node, &first);
                 break;
         default:
                 break;
@@ -150,9 +115,9 @@ static bool is_constructor(struct program *p, TSNode node, uint32_t scope)
         }
 }
 
-static void check_call(struct program *p, const struct mention *m)
+static void javascript_check_call(struct program *p, const struct mention *m)
 {
-        struct javascript_arguments arguments;
+        struct arguments arguments;
         struct values callee, code;
         TSNode function =
                 source_child(p->source, m->node, m->kind == JS_NEW ? FIELD_CONSTRUCTOR : FIELD_FUNCTION);
@@ -169,7 +134,7 @@ static void check_call(struct program *p, const struct mention *m)
         if (m->kind == JS_CALL && is_constructor(p, function, m->scope)) {
                 javascript_arguments(p, m->node, &arguments);
                 if (arguments.n > 0) {
-                        javascript_argument(p, &arguments, arguments.n - 1, m->scope, &code);
+                        program_argument(p, &arguments, arguments.n - 1, NULL, m->scope, &code);
                         check_code(p, SCAN_JAVASCRIPT, m->node, &code);
                 }
         }
@@ -253,7 +218,7 @@ void javascript_check(struct program *p, const struct mention *m)
                 break;
         case JS_CALL:
         case JS_NEW:
-                check_call(p, m);
+                javascript_check_call(p, m);
                 break;
         case JS_MEMBER:
                 check_member(p, m);

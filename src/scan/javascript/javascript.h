@@ -82,15 +82,7 @@ void javascript_add_member(struct program *program, const struct value *object, 
 /* Adds a module under the name that the tables use: without "node:", its parts separated by dots. */
 void javascript_add_module(struct program *program, const char *name, size_t len, struct values *ret);
 
-#define JAVASCRIPT_ARGUMENTS_MAX 16
-struct javascript_arguments {
-        TSNode nodes[JAVASCRIPT_ARGUMENTS_MAX];
-        size_t n;
-        bool other; /* ...rest, or more than fit */
-};
-void javascript_arguments(struct program *program, TSNode call, struct javascript_arguments *ret);
-bool javascript_argument(struct program *program, const struct javascript_arguments *arguments,
-                         size_t position, uint32_t scope, struct values *ret);
+void javascript_arguments(struct program *program, TSNode call, struct arguments *ret);
 
 /* ---- javascript/check.c ---- */
 void javascript_check(struct program *program, const struct mention *mention);

@@ -7,36 +7,26 @@
 #include "scan/javascript/javascript.h"
 
 #define PIECES_MAX 64
-#define OPERANDS_MAX 512
 
 /* ---- arguments ---- */
 
-void javascript_arguments(struct program *p, TSNode call, struct javascript_arguments *ret)
+void javascript_arguments(struct program *p, TSNode call, struct arguments *ret)
 {
         TSNode list = source_child(p->source, call, FIELD_ARGUMENTS);
-        *ret = (struct javascript_arguments){0};
+        *ret = (struct arguments){0};
         if (ts_node_is_null(list))
                 return;
         if (source_kind(p->source, list) == JS_TEMPLATE) { /* f`text` */
-                ret->nodes[ret->n++] = list;
+                ret->positional[ret->n++] = list;
                 return;
         }
-        ret->n = source_children(p->source, list, ret->nodes, JAVASCRIPT_ARGUMENTS_MAX);
-        ret->other = ret->n == JAVASCRIPT_ARGUMENTS_MAX;
+        ret->n = source_children(p->source, list, ret->positional, ARGUMENTS_MAX);
+        ret->other = ret->n == ARGUMENTS_MAX;
         for (size_t i = 0; i < ret->n; i++)
-                if (source_kind(p->source, ret->nodes[i]) == JS_SPREAD) {
+                if (source_kind(p->source, ret->positional[i]) == JS_SPREAD) {
                         ret->n = i;
                         ret->other = true;
                 }
-}
-
-bool javascript_argument(struct program *p, const struct javascript_arguments *arguments, size_t position,
-                         uint32_t scope, struct values *ret)
-{
-        *ret = (struct values){.other = true};
-        if (position < arguments->n)
-                program_evaluate(p, arguments->nodes[position], scope, ret);
-        return position < arguments->n || arguments->other;
 }
 
 /* ---- literals ---- */
@@ -144,20 +134,6 @@ void javascript_add_member(struct program *p, const struct value *object, const 
                 values_add_member(ret, &p->arena, object, member, sync ? len - 4 : len);
 }
 
-static void members(struct program *p, const struct values *objects, const struct values *names,
-                    struct values *ret)
-{
-        ret->other |= objects->other || names->other;
-        for (unsigned i = 0; i < objects->n; i++)
-                for (unsigned k = 0; k < names->n; k++) {
-                        const struct value *name = &names->v[k];
-                        if (name->kind == VALUE_TEXT && name->text)
-                                javascript_add_member(p, &objects->v[i], name->text, name->len, ret);
-                        else
-                                ret->other = true;
-                }
-}
-
 static void member(struct program *p, TSNode node, const struct values *objects, struct values *ret)
 {
         size_t len;
@@ -179,17 +155,15 @@ static void javascript_subscript(struct program *p, TSNode node, uint32_t scope,
             names.v[0].kind == VALUE_NUMBER)
                 program_element(p, &objects.v[0], &names.v[0], ret);
         else
-                members(p, &objects, &names, ret);
+                program_members(p, &objects, &names, ret);
 }
 
 /* ---- operators ---- */
 
-/* a + b + c + …: not by recursion, as in Python. */
 static void javascript_binary(struct program *p, TSNode node, uint32_t scope, struct values *ret)
 {
-        TSNode operands[OPERANDS_MAX], sign = source_child(p->source, node, FIELD_OPERATOR);
-        struct values whole, part;
-        size_t n = 0;
+        TSNode sign = source_child(p->source, node, FIELD_OPERATOR);
+        struct values left, part;
         if (ts_node_is_null(sign)) {
                 ret->other = true;
                 return;
@@ -202,39 +176,26 @@ static void javascript_binary(struct program *p, TSNode node, uint32_t scope, st
                 return;
         }
         if (!source_is(p->source, sign, "+")) {
-                program_evaluate(p, source_child(p->source, node, FIELD_LEFT), scope, &whole);
+                program_evaluate(p, source_child(p->source, node, FIELD_LEFT), scope, &left);
                 program_evaluate(p, source_child(p->source, node, FIELD_RIGHT), scope, &part);
-                if (values_are_number(&whole) && values_are_number(&part))
+                if (values_are_number(&left) && values_are_number(&part))
                         values_add(ret, &(struct value){.kind = VALUE_NUMBER});
                 else
                         ret->other = true;
                 return;
         }
-        while (n < OPERANDS_MAX && source_kind(p->source, node) == JS_BINARY &&
-               source_is(p->source, source_child(p->source, node, FIELD_OPERATOR), "+")) {
-                operands[n++] = source_child(p->source, node, FIELD_RIGHT);
-                node = source_child(p->source, node, FIELD_LEFT);
-        }
-        program_evaluate(p, node, scope, &whole);
-        while (n > 0) {
-                program_evaluate(p, operands[--n], scope, &part);
-                if (values_are_number(&whole) && values_are_number(&part))
-                        whole = (struct values){.n = 1, .v[0].kind = VALUE_NUMBER};
-                else
-                        values_append(&whole, &p->arena, JOIN_CONCAT, &part);
-        }
-        values_add_all(ret, &whole);
+        program_sum(p, node, JS_BINARY, scope, NULL, ret);
 }
 
 /* ---- calls ---- */
 
-static void characters(struct program *p, const struct javascript_arguments *arguments, uint32_t scope,
+static void characters(struct program *p, const struct arguments *arguments, uint32_t scope,
                        struct values *ret)
 {
-        char text[JAVASCRIPT_ARGUMENTS_MAX];
+        char text[ARGUMENTS_MAX];
         struct values number;
         for (size_t i = 0; i < arguments->n; i++) {
-                program_evaluate(p, arguments->nodes[i], scope, &number);
+                program_evaluate(p, arguments->positional[i], scope, &number);
                 unsigned long c = values_are_number(&number) && number.v[0].text
                                           ? strtoul(number.v[0].text, NULL, 0)
                                           : 0;
@@ -250,12 +211,14 @@ unknown:
         values_add(ret, &(struct value){.kind = VALUE_BYTES, .decoded = true});
 }
 
-static void call_known(struct program *p, const struct known *known,
-                       const struct javascript_arguments *arguments, uint32_t scope, struct values *ret)
+static void call_known(struct program *p, const struct known *known, const struct arguments *arguments,
+                       uint32_t scope, struct values *ret)
 {
         struct values first, second;
         enum transform transform = TRANSFORM_NONE;
-        javascript_argument(p, arguments, 0, scope, &first);
+        if (program_call(p, known, arguments, scope, ret))
+                return;
+        program_argument(p, arguments, 0, NULL, scope, &first);
         switch (known->result) {
         case RESULT_MODULE:
                 ret->other |= first.other;
@@ -269,21 +232,12 @@ static void call_known(struct program *p, const struct known *known,
         case RESULT_REQUIRE:
                 values_add_text(ret, &p->arena, VALUE_NAME, "require", 7);
                 break;
-        case RESULT_MEMBER:
-                javascript_argument(p, arguments, 1, scope, &second);
-                members(p, &first, &second, ret);
-                break;
-        case RESULT_SAME:
-                values_add_all(ret, &first);
-                break;
         case RESULT_CHARACTERS:
                 characters(p, arguments, scope, ret);
                 break;
-        case RESULT_BASE64:
-                values_transform(ret, &p->arena, TRANSFORM_BASE64, &first);
-                break;
         case RESULT_CODEC:
-                if (javascript_argument(p, arguments, 1, scope, &second) && second.n > 0 && second.v[0].text)
+                if (program_argument(p, arguments, 1, NULL, scope, &second) && second.n > 0 &&
+                    second.v[0].text)
                         transform =
                                 javascript_is(second.v[0].text, second.v[0].len, "base64") ? TRANSFORM_BASE64
                                 : javascript_is(second.v[0].text, second.v[0].len, "base64url")
@@ -294,17 +248,6 @@ static void call_known(struct program *p, const struct known *known,
                         transform = TRANSFORM_DECODE; /* bytes, one by one */
                 values_transform(ret, &p->arena, transform, &first);
                 break;
-        case RESULT_DECODED:
-                values_transform(ret, &p->arena, TRANSFORM_DECODE, &first);
-                break;
-        case RESULT_JOINED_PATH:
-                for (size_t i = 1; i < arguments->n; i++) {
-                        javascript_argument(p, arguments, i, scope, &second);
-                        values_append(&first, &p->arena, JOIN_PATH, &second);
-                }
-                values_add_all(ret, &first);
-                ret->other |= arguments->other;
-                break;
         case RESULT_TEMPORARY:
                 values_add(ret, &(struct value){.kind = VALUE_TEXT, .text = "/tmp", .len = 4});
                 break;
@@ -314,9 +257,6 @@ static void call_known(struct program *p, const struct known *known,
         case RESULT_HOME:
                 values_add(ret, &(struct value){.kind = VALUE_TEXT, .text = "~", .len = 1});
                 break;
-        case RESULT_NUMBER:
-                values_add(ret, &(struct value){.kind = VALUE_NUMBER});
-                break;
         default:
                 ret->other = true;
         }
@@ -324,13 +264,13 @@ static void call_known(struct program *p, const struct known *known,
 
 /* Evaluates a method of a text or a list.  Returns false if the object is neither. */
 static bool call_text_method(struct program *p, TSNode function, const struct values *object,
-                             const struct javascript_arguments *arguments, uint32_t scope, struct values *ret)
+                             const struct arguments *arguments, uint32_t scope, struct values *ret)
 {
         struct values first;
         TSNode name = source_child(p->source, function, FIELD_PROPERTY);
         if (object->n == 0 || object->v[0].kind == VALUE_NAME)
                 return false;
-        javascript_argument(p, arguments, 0, scope, &first);
+        program_argument(p, arguments, 0, NULL, scope, &first);
         if (source_is(p->source, name, "concat") && object->v[0].kind == VALUE_TEXT)
                 values_join(ret, &p->arena, JOIN_CONCAT, object, &first);
         else if (source_is(p->source, name, "join") && object->v[0].kind == VALUE_LIST)
@@ -351,7 +291,7 @@ static bool call_text_method(struct program *p, TSNode function, const struct va
 static void javascript_call(struct program *p, TSNode node, TSNode function, uint32_t scope,
                             struct values *ret)
 {
-        struct javascript_arguments arguments;
+        struct arguments arguments;
         struct values callee, object;
         javascript_arguments(p, node, &arguments);
         if (source_kind(p->source, function) == JS_MEMBER) {

@@ -82,40 +82,19 @@ static void check_import_from(struct program *p, TSNode node)
 
 /* ---- calls ---- */
 
-static void check_write(struct program *p, TSNode node, const struct known *known,
-                        const struct python_arguments *arguments, uint32_t scope)
-{
-        static const char *const names[][4] = {{"path", "src", "name", "file"},
-                                               {"dst", "target", "f", "extract_dir"}};
-        const bool tree = known->rule == RULE_FILE_TREE_OUTSIDE;
-        struct values path;
-        for (size_t i = 0; i < 2; i++) {
-                bool there = false;
-                if (!(known->files & 1u << i))
-                        continue;
-                for (size_t k = 0; k < 4 && !there; k++)
-                        there = python_argument(p, arguments, i, names[i][k], scope, &path);
-                check_say(p,
-                          !there ? RULE_FILE_WRITE_UNKNOWN
-                          : tree ? place_tree(&path)
-                                 : place_write(&path),
-                          node);
-        }
-}
-
 /* A function with a file name only if it saves. */
-static void check_save(struct program *p, const struct mention *m, const struct python_arguments *arguments)
+static void check_save(struct program *p, const struct mention *m, const struct arguments *arguments)
 {
         static const char *const names[] = {"path", "filename", "path_or_buf", "fname"};
         struct values path;
         for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-                if (python_argument(p, arguments, 0, names[i], m->scope, &path)) {
+                if (program_argument(p, arguments, 0, names[i], m->scope, &path)) {
                         check_say(p, place_write(&path), m->node);
                         return;
                 }
 }
 
-static bool is_shell(struct program *p, const struct python_arguments *arguments)
+static bool is_shell(struct program *p, const struct arguments *arguments)
 {
         for (size_t i = 0; i < arguments->n_named; i++)
                 if (source_is(p->source, arguments->named[i].name, "shell"))
@@ -133,12 +112,12 @@ static void check_command_list(struct program *p, TSNode node, const struct valu
 }
 
 static void check_command(struct program *p, const struct known *known, TSNode node,
-                          const struct python_arguments *arguments, uint32_t scope)
+                          const struct arguments *arguments, uint32_t scope)
 {
         struct values command;
         bool shell = known->check == CHECK_SHELL || is_shell(p, arguments);
         check_say(p, RULE_PROCESS_CALL, node);
-        python_argument(p, arguments, 0, known->check == CHECK_SHELL ? "cmd" : "args", scope, &command);
+        program_argument(p, arguments, 0, known->check == CHECK_SHELL ? "cmd" : "args", scope, &command);
         for (unsigned i = 0; i < command.n; i++) {
                 const struct value *v = &command.v[i];
                 if (v->kind == VALUE_TEXT && v->text && (shell || known->check == CHECK_COMMAND))
@@ -186,39 +165,18 @@ static void check_member(struct program *p, TSNode node, const struct values *ob
         }
 }
 
-static void check_known(struct program *p, const struct known *known, const struct mention *m)
+static void python_check_known(struct program *p, const struct known *known, const struct mention *m)
 {
-        struct python_arguments arguments;
+        struct arguments arguments;
         struct values first, second;
         python_arguments(p, m->node, &arguments);
+        if (check_call(p, known, m, &arguments, python_check_import))
+                return;
         switch (known->check) {
-        case CHECK_USE:
-        case CHECK_CALL:
-                if (known->rule == RULE_IMPORT_NOT_CONSTANT)
-                        check_not_constant(p, m->node);
-                else
-                        check_say(p, known->rule, m->node);
-                break;
-        case CHECK_IMPORT:
-                python_argument(p, &arguments, 0, "name", m->scope, &first);
-                check_modules(p, m->node, &first, python_check_import);
-                break;
         case CHECK_EVALUATE:
-                if (python_argument(p, &arguments, 0, "source", m->scope, &first) ||
-                    python_argument(p, &arguments, 0, "stmt", m->scope, &first))
+                if (program_argument(p, &arguments, 0, "source", m->scope, &first) ||
+                    program_argument(p, &arguments, 0, "stmt", m->scope, &first))
                         check_code(p, SCAN_PYTHON, m->node, &first);
-                break;
-        case CHECK_OPEN:
-                python_argument(p, &arguments, 0, "file", m->scope, &first);
-                check_open(p, m->node, &first, &second,
-                           python_argument(p, &arguments, 1, "mode", m->scope, &second));
-                break;
-        case CHECK_READ:
-                if (python_argument(p, &arguments, 0, NULL, m->scope, &first))
-                        check_say(p, place_read(&first), m->node);
-                break;
-        case CHECK_WRITE:
-                check_write(p, m->node, known, &arguments, m->scope);
                 break;
         case CHECK_SAVE:
                 check_save(p, m, &arguments);
@@ -227,17 +185,13 @@ static void check_known(struct program *p, const struct known *known, const stru
         case CHECK_COMMAND:
                 check_command(p, known, m->node, &arguments, m->scope);
                 break;
-        case CHECK_CHDIR:
-                python_argument(p, &arguments, 0, "path", m->scope, &first);
-                check_chdir(p, m->node, &first);
-                break;
         case CHECK_MEMBER:
-                python_argument(p, &arguments, 0, NULL, m->scope, &first);
-                python_argument(p, &arguments, 1, NULL, m->scope, &second);
+                program_argument(p, &arguments, 0, NULL, m->scope, &first);
+                program_argument(p, &arguments, 1, NULL, m->scope, &second);
                 check_member(p, m->node, &first, &second);
                 break;
         case CHECK_URL:
-                python_argument(p, &arguments, 0, "filepath_or_buffer", m->scope, &first);
+                program_argument(p, &arguments, 0, "filepath_or_buffer", m->scope, &first);
                 check_say(p, is_url(&first) ? RULE_NETWORK_CALL : place_read(&first), m->node);
                 break;
         default:
@@ -248,7 +202,7 @@ static void check_known(struct program *p, const struct known *known, const stru
 /* A method of a path, or of an unknown object. */
 static void check_method(struct program *p, TSNode function, const struct mention *m)
 {
-        struct python_arguments arguments;
+        struct arguments arguments;
         struct values object, first;
         size_t len;
         const char *name = source_text(p->source, source_child(p->source, function, FIELD_ATTRIBUTE), &len);
@@ -265,13 +219,13 @@ static void check_method(struct program *p, TSNode function, const struct mentio
         if (!is_path && !method)
                 return;
         python_arguments(p, m->node, &arguments);
-        bool given = python_argument(p, &arguments, 0, NULL, m->scope, &first);
+        bool given = program_argument(p, &arguments, 0, NULL, m->scope, &first);
         if (!is_path && method->check != CHECK_WRITE) {
-                check_known(p, method, m);
+                python_check_known(p, method, m);
         } else if (!is_path) {
                 check_say(p, RULE_FILE_WRITE_UNKNOWN, m->node);
         } else if (path_method && path_method->check == CHECK_OPEN) {
-                given = python_argument(p, &arguments, 0, "mode", m->scope, &first);
+                given = program_argument(p, &arguments, 0, "mode", m->scope, &first);
                 check_open(p, m->node, &object, &first, given);
         } else if (path_method) {
                 check_say(p, path_method->check == CHECK_READ ? place_read(&object) : place_write(&object),
@@ -291,7 +245,7 @@ static bool gives_names(const struct known *known)
                known->result == RESULT_MEMBERS;
 }
 
-static void check_call(struct program *p, const struct mention *m)
+static void python_check_call(struct program *p, const struct mention *m)
 {
         struct values callee;
         bool names;
@@ -304,7 +258,7 @@ static void check_call(struct program *p, const struct mention *m)
                 const struct value *v = &callee.v[i];
                 const struct known *known = v->kind == VALUE_NAME ? python_known(v->text, v->len) : NULL;
                 if (known)
-                        check_known(p, known, m);
+                        python_check_known(p, known, m);
                 names |= known && gives_names(known);
         }
         if (names)
@@ -401,7 +355,7 @@ void python_check(struct program *p, const struct mention *m)
                 check_import_from(p, m->node);
                 break;
         case PY_CALL:
-                check_call(p, m);
+                python_check_call(p, m);
                 break;
         case PY_ATTRIBUTE:
                 check_attribute(p, m);

@@ -287,7 +287,7 @@ static void limit_text(struct program *p, TSNode node)
 static void limit_call(struct program *p, const struct mention *m)
 {
         static const char *const getters[] = {"operator.attrgetter", "operator.methodcaller"};
-        struct python_arguments arguments;
+        struct arguments arguments;
         struct values callee, name;
         bool getter = false;
         program_evaluate(p, source_child(p->source, m->node, FIELD_FUNCTION), m->scope, &callee);

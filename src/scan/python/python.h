@@ -122,20 +122,7 @@ void python_call(struct program *program, TSNode node, uint32_t scope, struct va
 /* Evaluates the attribute that node names, of objects that were evaluated before. */
 void python_attribute(struct program *program, TSNode node, const struct values *objects, struct values *ret);
 
-#define PYTHON_ARGUMENTS_MAX 16
-struct python_arguments {
-        TSNode positional[PYTHON_ARGUMENTS_MAX];
-        size_t n;
-        struct {
-                TSNode name, value;
-        } named[PYTHON_ARGUMENTS_MAX];
-        size_t n_named;
-        bool other; /* *args, **kwargs, or more than fit */
-};
-void python_arguments(struct program *program, TSNode call, struct python_arguments *ret);
-/* Evaluates the argument with this position or name; false if there is none. */
-bool python_argument(struct program *program, const struct python_arguments *arguments, size_t position,
-                     const char *name, uint32_t scope, struct values *ret);
+void python_arguments(struct program *program, TSNode call, struct arguments *ret);
 
 /* ---- python/limit.c: checks in addition to imports when imports are limited ---- */
 void python_limit(struct program *program, const struct mention *mention);

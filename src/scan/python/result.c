@@ -6,18 +6,18 @@
 
 /* ---- arguments of a call ---- */
 
-void python_arguments(struct program *p, TSNode call, struct python_arguments *ret)
+void python_arguments(struct program *p, TSNode call, struct arguments *ret)
 {
-        TSNode list = source_child(p->source, call, FIELD_ARGUMENTS), children[PYTHON_ARGUMENTS_MAX];
-        *ret = (struct python_arguments){0};
+        TSNode list = source_child(p->source, call, FIELD_ARGUMENTS), children[ARGUMENTS_MAX];
+        *ret = (struct arguments){0};
         if (ts_node_is_null(list))
                 return;
         if (source_kind(p->source, list) != PY_ARGUMENT_LIST) { /* f(x for x in y) */
                 ret->positional[ret->n++] = list;
                 return;
         }
-        size_t n = source_children(p->source, list, children, PYTHON_ARGUMENTS_MAX);
-        ret->other = n == PYTHON_ARGUMENTS_MAX;
+        size_t n = source_children(p->source, list, children, ARGUMENTS_MAX);
+        ret->other = n == ARGUMENTS_MAX;
         for (size_t i = 0; i < n; i++) {
                 switch (source_kind(p->source, children[i])) {
                 case PY_KEYWORD_ARGUMENT:
@@ -34,22 +34,6 @@ void python_arguments(struct program *p, TSNode call, struct python_arguments *r
                                 ret->positional[ret->n++] = children[i];
                 }
         }
-}
-
-bool python_argument(struct program *p, const struct python_arguments *arguments, size_t position,
-                     const char *name, uint32_t scope, struct values *ret)
-{
-        *ret = (struct values){.other = true};
-        if (position < arguments->n) {
-                program_evaluate(p, arguments->positional[position], scope, ret);
-                return true;
-        }
-        for (size_t i = 0; name && i < arguments->n_named; i++)
-                if (source_is(p->source, arguments->named[i].name, name)) {
-                        program_evaluate(p, arguments->named[i].value, scope, ret);
-                        return true;
-                }
-        return arguments->other;
 }
 
 /* ---- functions ---- */
@@ -129,35 +113,17 @@ static void add_modules(struct program *p, const struct values *names, bool only
         }
 }
 
-static void add_members(struct program *p, const struct values *objects, const struct values *names,
-                        struct values *ret)
-{
-        ret->other |= objects->other || names->other;
-        for (unsigned i = 0; i < objects->n; i++)
-                for (unsigned k = 0; k < names->n; k++)
-                        if (names->v[k].kind == VALUE_TEXT && names->v[k].text)
-                                python_add_member(p, &objects->v[i], names->v[k].text, names->v[k].len, ret);
-}
-
-/* Appends the other arguments to the first, whose values become the result. */
-static void join_path(struct program *p, const struct python_arguments *arguments, uint32_t scope,
-                      struct values *first)
-{
-        struct values next;
-        for (size_t i = 1; i < arguments->n; i++) {
-                python_argument(p, arguments, i, NULL, scope, &next);
-                values_append(first, &p->arena, JOIN_PATH, &next);
-        }
-        first->other |= arguments->other;
-}
-
-static void add_path(struct program *p, const struct python_arguments *arguments, uint32_t scope,
+static void add_path(struct program *p, const struct arguments *arguments, uint32_t scope,
                      struct values *first, struct values *ret)
 {
+        const struct known joined = {.result = RESULT_JOINED_PATH};
+
+        values_clear(first);
         if (arguments->n == 0)
                 values_add_text(first, &p->arena, VALUE_TEXT, ".", 1);
-        first->other = arguments->n > 0 && first->other;
-        join_path(p, arguments, scope, first);
+        else
+                program_call(p, &joined, arguments, scope, first);
+        first->other |= arguments->other;
         for (unsigned i = 0; i < first->n; i++) {
                 first->v[i].kind = VALUE_PATH;
                 values_add(ret, &first->v[i]);
@@ -167,22 +133,17 @@ static void add_path(struct program *p, const struct python_arguments *arguments
 }
 
 /* Evaluates a call of a known name. */
-static void call_known(struct program *p, const struct known *known, const struct python_arguments *arguments,
+static void call_known(struct program *p, const struct known *known, const struct arguments *arguments,
                        uint32_t scope, struct values *ret)
 {
         struct values first, second;
-        python_argument(p, arguments, 0, NULL, scope, &first);
+        if (program_call(p, known, arguments, scope, ret))
+                return;
+        program_argument(p, arguments, 0, NULL, scope, &first);
         switch (known->result) {
         case RESULT_MODULE:
         case RESULT_TOP_MODULE:
                 add_modules(p, &first, known->result == RESULT_TOP_MODULE && arguments->n < 4, ret);
-                break;
-        case RESULT_MEMBER:
-                python_argument(p, arguments, 1, "name", scope, &second);
-                add_members(p, &first, &second, ret);
-                break;
-        case RESULT_SAME:
-                values_add_all(ret, &first);
                 break;
         case RESULT_CHARACTERS:
                 if (first.other)
@@ -190,28 +151,12 @@ static void call_known(struct program *p, const struct known *known, const struc
                 for (unsigned i = 0; i < first.n; i++)
                         add_characters(p, &first.v[i], ret);
                 break;
-        case RESULT_BASE64:
-                values_transform(ret, &p->arena, TRANSFORM_BASE64, &first);
-                break;
-        case RESULT_HEX:
-                values_transform(ret, &p->arena, TRANSFORM_HEX, &first);
-                break;
         case RESULT_CODEC:
-                python_argument(p, arguments, 1, "encoding", scope, &second);
+                program_argument(p, arguments, 1, "encoding", scope, &second);
                 codec(p, &first, &second, ret);
-                break;
-        case RESULT_DECODED:
-                values_transform(ret, &p->arena, TRANSFORM_DECODE, &first);
-                break;
-        case RESULT_REVERSED:
-                values_transform(ret, &p->arena, TRANSFORM_REVERSE, &first);
                 break;
         case RESULT_PATH:
                 add_path(p, arguments, scope, &first, ret);
-                break;
-        case RESULT_JOINED_PATH:
-                join_path(p, arguments, scope, &first);
-                values_add_all(ret, &first);
                 break;
         case RESULT_TEMPORARY:
                 values_add(ret, &(struct value){.kind = VALUE_PATH, .text = "/tmp/tmp", .len = 8});
@@ -221,9 +166,6 @@ static void call_known(struct program *p, const struct known *known, const struc
                 break;
         case RESULT_HOME:
                 values_add(ret, &(struct value){.kind = VALUE_PATH, .text = "~", .len = 1});
-                break;
-        case RESULT_NUMBER:
-                values_add(ret, &(struct value){.kind = VALUE_NUMBER});
                 break;
         case RESULT_MEMBERS:
                 ret->other |= first.other;
@@ -282,14 +224,14 @@ static void replace(struct program *p, const struct values *of, const struct val
 
 /* Evaluates a method of a string. Returns false if the object is not a string. */
 static bool call_text_method(struct program *p, TSNode function, const struct values *object,
-                             const struct python_arguments *arguments, uint32_t scope, struct values *ret)
+                             const struct arguments *arguments, uint32_t scope, struct values *ret)
 {
         struct values first, second;
         TSNode name = source_child(p->source, function, FIELD_ATTRIBUTE);
         enum value_kind kind = object->n > 0 ? object->v[0].kind : VALUE_NAME;
         if (kind != VALUE_TEXT && kind != VALUE_BYTES && kind != VALUE_PATH)
                 return false;
-        python_argument(p, arguments, 0, NULL, scope, &first);
+        program_argument(p, arguments, 0, NULL, scope, &first);
         if (kind == VALUE_PATH) {
                 if (source_is(p->source, name, "joinpath"))
                         values_join(ret, &p->arena, JOIN_PATH, object, &first);
@@ -321,7 +263,7 @@ static bool call_text_method(struct program *p, TSNode function, const struct va
         } else if (source_is(p->source, name, "strip") && arguments->n == 0) {
                 values_transform(ret, &p->arena, TRANSFORM_STRIP, object);
         } else if (source_is(p->source, name, "replace")) {
-                python_argument(p, arguments, 1, NULL, scope, &second);
+                program_argument(p, arguments, 1, NULL, scope, &second);
                 replace(p, object, &first, &second, ret);
         } else if (source_is(p->source, name, "format")) {
                 python_format(p, object, "{}", arguments->positional, arguments->n, scope, ret);
@@ -332,11 +274,11 @@ static bool call_text_method(struct program *p, TSNode function, const struct va
 }
 
 /* operator.attrgetter('system')(os) */
-static bool call_getter(struct program *p, TSNode function, const struct python_arguments *arguments,
-                        uint32_t scope, struct values *ret)
+static bool call_getter(struct program *p, TSNode function, const struct arguments *arguments, uint32_t scope,
+                        struct values *ret)
 {
         struct values getter, member, object;
-        struct python_arguments inner;
+        struct arguments inner;
         if (source_kind(p->source, function) != PY_CALL)
                 return false;
         /* Not for f()()(): each call would be evaluated twice at every level. */
@@ -348,13 +290,9 @@ static bool call_getter(struct program *p, TSNode function, const struct python_
         if (getter.n != 1 || !value_is_name(&getter.v[0], "operator.attrgetter"))
                 return false;
         python_arguments(p, function, &inner);
-        python_argument(p, &inner, 0, NULL, scope, &member);
-        python_argument(p, arguments, 0, NULL, scope, &object);
-        ret->other = member.other || object.other;
-        for (unsigned i = 0; i < object.n; i++)
-                for (unsigned k = 0; k < member.n; k++)
-                        if (member.v[k].kind == VALUE_TEXT && member.v[k].text)
-                                python_add_member(p, &object.v[i], member.v[k].text, member.v[k].len, ret);
+        program_argument(p, &inner, 0, NULL, scope, &member);
+        program_argument(p, arguments, 0, NULL, scope, &object);
+        program_members(p, &object, &member, ret);
         return true;
 }
 
@@ -368,7 +306,7 @@ static TSNode without_parentheses(struct program *p, TSNode node)
 
 void python_call(struct program *p, TSNode node, uint32_t scope, struct values *ret)
 {
-        struct python_arguments arguments;
+        struct arguments arguments;
         struct values callee, object;
         TSNode function = source_child(p->source, node, FIELD_FUNCTION);
         if (ts_node_is_null(function)) {

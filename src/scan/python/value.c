@@ -4,8 +4,6 @@
 
 #include "scan/python/python.h"
 
-#define OPERANDS_MAX 512
-
 /* ---- members ---- */
 
 static void add_name(struct program *p, struct values *ret, const char *text, size_t len)
@@ -157,29 +155,6 @@ static void add_number(struct program *p, struct values *left, const struct valu
         values_add_text(left, &p->arena, VALUE_NUMBER, digits, (size_t)n);
 }
 
-/* a + b + c + … is nested on the left as deep as the text is long: no recursion. */
-static void sum(struct program *p, TSNode node, uint32_t scope, struct values *ret)
-{
-        TSNode operands[OPERANDS_MAX], sign;
-        struct values whole, part;
-        size_t n = 0;
-        while (n < OPERANDS_MAX && source_kind(p->source, node) == PY_BINARY &&
-               (sign = source_child(p->source, node, FIELD_OPERATOR), !ts_node_is_null(sign)) &&
-               source_is(p->source, sign, "+")) {
-                operands[n++] = source_child(p->source, node, FIELD_RIGHT);
-                node = source_child(p->source, node, FIELD_LEFT);
-        }
-        program_evaluate(p, node, scope, &whole);
-        while (n > 0) {
-                program_evaluate(p, operands[--n], scope, &part);
-                if (values_are_number(&whole) && values_are_number(&part))
-                        add_number(p, &whole, &part);
-                else
-                        values_append(&whole, &p->arena, JOIN_CONCAT, &part);
-        }
-        values_add_all(ret, &whole);
-}
-
 /* "…%s…" % x, with one argument or a tuple: each %s or %d is replaced in turn. */
 void python_format(struct program *p, const struct values *of, const char *mark, const TSNode *arguments,
                    size_t n, uint32_t scope, struct values *ret)
@@ -220,20 +195,20 @@ static void python_binary(struct program *p, TSNode node, uint32_t scope, struct
 {
         struct values left, right;
         TSNode sign = source_child(p->source, node, FIELD_OPERATOR),
-               of = source_child(p->source, node, FIELD_RIGHT), arguments[PYTHON_ARGUMENTS_MAX] = {of};
+               of = source_child(p->source, node, FIELD_RIGHT), arguments[ARGUMENTS_MAX] = {of};
         size_t n = 1;
         if (ts_node_is_null(sign) || ts_node_is_null(of)) {
                 ret->other = true;
                 return;
         }
         if (source_is(p->source, sign, "+")) {
-                sum(p, node, scope, ret);
+                program_sum(p, node, PY_BINARY, scope, add_number, ret);
                 return;
         }
         program_evaluate(p, source_child(p->source, node, FIELD_LEFT), scope, &left);
         if (source_is(p->source, sign, "%") && !values_are_number(&left)) {
                 if (source_kind(p->source, of) == PY_TUPLE)
-                        n = source_children(p->source, of, arguments, PYTHON_ARGUMENTS_MAX);
+                        n = source_children(p->source, of, arguments, ARGUMENTS_MAX);
                 python_format(p, &left, "%s", arguments, n, scope, ret);
                 return;
         }
