@@ -85,22 +85,22 @@ static int run_main(char **argv)
 
 struct run {
         pid_t pid;
-        int in, out; /* to it, and all it says */
+        int in, out; /* its input; its output so far */
 };
 
-/* With a pipe as its input, or a terminal. */
+/* Starts `cella secret` with a pipe or a terminal as its standard input. */
 static struct run start(bool terminal, char *const *words)
 {
         struct run run = {0};
         int in[2], out[2], master = -1;
         char *argv[8] = {"secret"};
-        for (int i = 0; words[i]; i++) /* as the kernel makes them: they can be written to */
+        for (int i = 0; words[i]; i++) /* writable copies: the program wipes its arguments */
                 argv[i + 1] = strdup(words[i]);
         CHECK_INT(pipe2(in, O_CLOEXEC), 0);
         CHECK_INT(pipe2(out, O_CLOEXEC), 0);
         run.pid = terminal ? forkpty(&master, NULL, NULL, NULL) : fork();
         if (run.pid == 0) {
-                signal(SIGINT, SIG_DFL); /* a shell ignores it for what it runs in the background */
+                signal(SIGINT, SIG_DFL); /* a background shell ignores it, and children inherit that */
                 if (!terminal) {
                         dup2(in[0], 0);
                         dup2(out[1], 1);
@@ -126,7 +126,7 @@ static struct run start(bool terminal, char *const *words)
         return run;
 }
 
-/* Reads what it says until these words came, or its end. */
+/* Reads the program's output until it contains these words, or ends. */
 static void hear(struct run *run, const char *words)
 {
         size_t len = strlen(said);
@@ -157,7 +157,7 @@ static int ended(struct run *run)
 {
         int status = 0;
         hear(run, NULL);
-        if (!readable(run->out, 0)) /* it says nothing more, and does not end either */
+        if (!readable(run->out, 0)) /* there is no more output, and the program still runs */
                 kill(run->pid, SIGKILL);
         CHECK_INT(waitpid(run->pid, &status, 0), run->pid);
         close(run->in);
@@ -166,12 +166,12 @@ static int ended(struct run *run)
         return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* One run with this as its whole input. */
+/* Runs the program once with this text as its standard input. */
 static int piped(int listener, char *const *words, const char *input, size_t len, bool answered)
 {
         said[0] = '\0';
         struct run run = start(false, words);
-        /* It may refuse before it has read all. */
+        /* The program may refuse the value before it has read all of it. */
         for (size_t at = 0; at < len;) {
                 ssize_t n = write(run.in, input + at, len - at);
                 if (n <= 0)
@@ -320,7 +320,7 @@ TEST(typing_errors_set_nothing)
                 CHECK(!strstr(said, "hunt"));
                 CHECK(!readable(listener, 0));
                 run.in = terminal;
-                CHECK(echoes(&run)); /* as it was */
+                CHECK(echoes(&run)); /* unchanged */
                 close(terminal);
         }
         close(listener);

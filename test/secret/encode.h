@@ -9,7 +9,7 @@
 #define ENCODINGS 32
 #define ENCODED_MAX(len) ((len)*6 + 8)
 
-/* how < ENCODINGS; value has at most 500 bytes, out room for ENCODED_MAX(len). */
+/* how: below ENCODINGS.  value has at most 500 bytes; out has room for ENCODED_MAX(len). */
 static inline void encode(unsigned how, const char *value, size_t len, char *out)
 {
         unsigned seed = how * 7919 + (unsigned)len;
@@ -20,7 +20,7 @@ static inline void encode(unsigned how, const char *value, size_t len, char *out
                 out[len] = '\0';
                 return;
         case 1:
-        case 2: /* all of it, or some */
+        case 2: /* all characters, or only some */
                 for (size_t i = 0; i < len; i++) {
                         seed = seed * 1103515245 + 12345;
                         bool plain = how % 8 == 2 && value[i] != '%' && seed >> 30;

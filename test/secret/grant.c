@@ -70,7 +70,7 @@ TEST(errors_name_the_field)
                 int r = secret_handles_check(document, "secrets", &err);
                 CHECK_INT(r < 0, table[i].message != NULL);
                 CHECK_STR(err.msg, table[i].message ? table[i].message : "");
-                CHECK(!strstr(err.msg, "hunter2") && !strstr(err.hint, "hunter2")); /* it may be a value */
+                CHECK(!strstr(err.msg, "hunter2") && !strstr(err.hint, "hunter2")); /* it may be the value */
                 if (table[i].hint && !strstr(err.hint, table[i].hint))
                         CHECK_STR(err.hint, table[i].hint);
                 if (r < 0)
@@ -172,7 +172,7 @@ TEST(a_grant_has_all_secrets_or_fails)
         CHECK_INT(err.kind, CELLA_NOT_FOUND);
         CHECK_STR(err.msg, "secrets.B: no secret 'nothing'");
         CHECK_STR(err.hint, "create it with 'cella secret set nothing'");
-        /* One that is there and one that is not look the same to a key that may use neither. */
+        /* For a key that may use neither, an existing and a missing secret give the same error. */
         CHECK_INT(secret_grant_new(store, handles, allowed, "secrets", &grant, &err), -EACCES);
         CHECK_INT(err.kind, CELLA_ACCESS_DENIED);
         CHECK_STR(err.msg, "access denied: secret 'token' (secrets.A)");

@@ -11,7 +11,7 @@
 
 static struct cella_err err;
 
-/* How much less is done where everything takes longer. */
+/* Divides the amount of work under sanitizers and valgrind. */
 static unsigned slower(void)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -44,7 +44,7 @@ static size_t in_chunks(struct mask *mask, const char *text, size_t len, const s
         CHECK_INT(mask_stream_new(mask, &stream, &err), 0);
         for (size_t i = 0; i <= n_cuts; i++) {
                 size_t end = i < n_cuts ? cuts[i] : len;
-                /* A copy of its own, so that a reader past its end is noticed. */
+                /* A copy of exact size, so that a sanitizer reports a read past its end. */
                 char *chunk = malloc(end - at + 1);
                 const char *data = memcpy(chunk, text + at, end - at);
                 size_t n = mask_feed(stream, &data, end - at);
@@ -69,7 +69,8 @@ static void check_text(const char *is, size_t is_len, const char *should, size_t
                 printf("%s: \"%.*s\" instead of \"%.*s\"\n", what, (int)is_len, is, (int)should_len, should);
 }
 
-/* In one piece, in two at every place, in three at every two places if it is short, byte by byte. */
+/* Masks text in one chunk, in two (every cut), in three (every pair of cuts, if it is short), and byte by
+ * byte. */
 static void check_cuts(struct mask *mask, const char *text, size_t len, const char *should, size_t should_len)
 {
         char *out = malloc(len + 1);
@@ -279,7 +280,7 @@ static size_t random_text(char *out, size_t max, const char *alphabet)
         return n;
 }
 
-/* Parts of the values, in any form, cut anywhere, and other things between them. */
+/* Random text: parts of encoded values, cut anywhere, with other text between them. */
 static size_t random_mixture(const struct mask_value *values, size_t n, const char *alphabet, char *out,
                              size_t max)
 {
@@ -324,7 +325,7 @@ TEST(the_mask_agrees_with_the_reference)
                 out_len = in_chunks(mask, text, len, cuts, 4, out);
                 masked += should_len != len;
                 exact += !repeats;
-                if (repeats) { /* at least the same however it is cut */
+                if (repeats) { /* the result must not depend on the cuts */
                         should_len = len;
                         memcpy(should, text, len);
                         should_len = mask_text(mask, should, len);
@@ -332,7 +333,7 @@ TEST(the_mask_agrees_with_the_reference)
                 check_text(out, out_len, should, should_len, "random");
                 mask_free(mask);
         }
-        CHECK(masked > (unsigned long)rounds / 2); /* or it proves little */
+        CHECK(masked > (unsigned long)rounds / 2); /* otherwise the test would prove little */
         CHECK(exact > (unsigned long)rounds / 8);
 }
 
@@ -424,7 +425,7 @@ static double seconds(void)
         return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-/* Values that resemble themselves, in texts that nearly are them: time stays linear. */
+/* Repetitive values in texts that almost match them: the time must stay linear. */
 TEST(repeating_values_cost_no_more)
 {
         static char value[MASK_VALUE_MAX], text[TEXT_MAX], out[TEXT_MAX];
@@ -453,7 +454,7 @@ TEST(repeating_values_cost_no_more)
                 }
                 mask_free(mask);
         }
-        CHECK(seconds() - begun < 30); /* it was hours */
+        CHECK(seconds() - begun < 30); /* a quadratic version took hours */
 }
 
 TEST(a_long_value_is_masked_byte_by_byte)
@@ -482,7 +483,7 @@ TEST(a_long_value_is_masked_byte_by_byte)
         }
 }
 
-/* What the bitmap of beginnings is made from leaves none out. */
+/* The bitmap of first bytes must contain every byte that can begin a form. */
 TEST(every_form_begins_with_a_byte_of_the_bitmap)
 {
         for (int round = 0; round < 1 + 60 / (int)slower(); round++) {

@@ -87,7 +87,7 @@ TEST(secrets_survive)
         bool made = false;
         CHECK_INT(secret_store_count(store), 0);
         CHECK_INT(access(in_directory(SECRET_KEY_FILE), F_OK),
-                  -1); /* a key only when there is something to seal */
+                  -1); /* the key is made with the first secret */
         set_three(store);
         CHECK_INT(secret_store_set(store, "API_KEY", "another value", 13, &made, &err), 0);
         CHECK(!made);
@@ -218,7 +218,7 @@ TEST(there_are_a_thousand_at_most)
         set(store, "s5", "the last one");
         CHECK_INT(secret_store_set(store, "onemore", "value", 5, NULL, &err), -ENOSPC);
         CHECK_INT(err.kind, CELLA_OVER_CAPACITY);
-        set(store, "s500", "changed"); /* one that is there can change */
+        set(store, "s500", "changed"); /* an existing secret can still be changed */
         secret_store_close(store);
         store = opened();
         CHECK_INT(secret_store_count(store), SECRETS_MAX);
@@ -227,7 +227,7 @@ TEST(there_are_a_thousand_at_most)
         check_value(store, "s998", "some value");
 }
 
-/* ---- a file that is not as it was ---- */
+/* ---- a modified file ---- */
 
 TEST(every_changed_bit_is_noticed)
 {
@@ -269,7 +269,7 @@ TEST(every_other_length_is_noticed)
         secret_store_close(opened());
 }
 
-/* Where an entry lies in the file, by the format of seal.h. */
+/* Returns the offset of an entry in the file; the format is described in seal.h. */
 static size_t entry_at(const char *data, size_t which, size_t *ret_len)
 {
         size_t at = 32;
@@ -353,7 +353,7 @@ TEST(another_key_is_named_as_the_cause)
         CHECK_INT(unlink(in_directory(SECRET_KEY_FILE)), 0);
         check_refused(NULL, -EKEYREJECTED, "the key of the stored secrets is missing");
         CHECK(strstr(err.hint, SECRET_KEY_FILE) != NULL);
-        CHECK_INT(access(in_directory(SECRET_KEY_FILE), F_OK), -1); /* and no other was made */
+        CHECK_INT(access(in_directory(SECRET_KEY_FILE), F_OK), -1); /* and no new key was made */
 }
 
 TEST(a_key_others_can_read_is_refused)
@@ -409,7 +409,7 @@ TEST(a_credential_comes_before_the_file)
         CHECK_INT(secret_store_open(directory, &source, &store, &err), 0);
         set_three(store);
         store = secret_store_close(store);
-        CHECK_INT(access(in_directory(SECRET_KEY_FILE), F_OK), -1); /* none was needed */
+        CHECK_INT(access(in_directory(SECRET_KEY_FILE), F_OK), -1); /* no key file was needed */
         for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {   /* the same, written in other ways */
                 write_whole(SECRET_KEY_CREDENTIAL, keys[i].key, keys[i].len);
                 if (!keys[i].good) {
@@ -433,7 +433,7 @@ TEST(a_credential_comes_before_the_file)
         check_refused(&source, -EKEYREJECTED, "the key of the stored secrets is missing");
 }
 
-/* ---- others ---- */
+/* ---- several processes ---- */
 
 TEST(a_second_process_cannot_open_the_store)
 {
@@ -468,7 +468,8 @@ TEST(a_second_process_cannot_open_the_store)
         secret_store_close(opened());
 }
 
-/* Runs a change in a child that is killed at its step-th stop at a system call.  False: it got to its end. */
+/* Changes a secret in a child that is killed at its step-th stop at a system call.  Returns false if the
+ * child finished first. */
 static bool change_and_die(void (*change)(struct secret_store *), int step)
 {
         int status = 0;

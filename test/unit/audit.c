@@ -92,7 +92,7 @@ static void log_many(struct audit *audit, unsigned n)
         flush(audit);
 }
 
-/* ---- what a reader sees ---- */
+/* ---- functions that read the log ---- */
 
 static struct audit_reader *reading(void)
 {
@@ -290,7 +290,7 @@ TEST(long_values_are_truncated)
         CHECK_INT(json_array_size(json_object_get(page, "executions")), 1);
         json_decref(page);
 
-        /* A part of a JSON text would be none. */
+        /* Truncated JSON would be invalid. */
         memset(text, ' ', SIZE);
         text[0] = '[', text[SIZE - 2] = ']', text[SIZE - 1] = '\0';
         begin.id = "exe_2";
@@ -367,7 +367,7 @@ TEST(files_are_the_owners_only)
                 CHECK_INT(stat(in_directory(files[i]), &st), 0);
                 CHECK_INT(st.st_mode & 07777, 0600);
         }
-        /* No holes: writing into one of a full disk would be SIGBUS. */
+        /* The file has no holes: a write into a hole on a full disk would raise SIGBUS. */
         CHECK(st.st_blocks * 512 >= st.st_size);
         umask(before);
 }
@@ -429,7 +429,7 @@ TEST(lists_are_newest_first_in_pages)
                 json_decref(page);
         }
         CHECK_INT(expected, 0);
-        /* Exactly full is the last page too. */
+        /* A page that is exactly full can be the last one. */
         json_t *page = listed((struct audit_filter){.limit = 25});
         CHECK_INT(json_array_size(json_object_get(page, "executions")), 25);
         CHECK(json_is_null(json_object_get(page, "cursor")));
@@ -517,7 +517,7 @@ TEST(lists_are_searched_for_text_and_for_several_statuses)
         CHECK_INT(matching((struct audit_filter){.status = "timeout,timeout,,exited,none"}), 60);
         CHECK_INT(matching((struct audit_filter){.status = ","}), 0);
         CHECK_INT(matching((struct audit_filter){.status = "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,exited"}), 0);
-        /* Of several walks at once, in order and page by page. */
+        /* Rows of several statuses, in order and page by page. */
         int64_t before = INT64_MAX;
         uint64_t cursor = 0;
         size_t rows = 0;
@@ -633,11 +633,11 @@ TEST(every_kind_of_tampering_is_found)
                 {"UPDATE executions SET hash = x'' WHERE seq = 5", 5, changed5},
                 {"DELETE FROM executions WHERE seq = 5", 5, "1 row is missing before row 6"},
                 {"DELETE FROM executions WHERE seq BETWEEN 5 AND 7", 5, "3 rows are missing before row 8"},
-                /* Taken out, and the gap closed. */
+                /* A row is removed, and the later rows are renumbered. */
                 {"DELETE FROM executions WHERE seq = 5; UPDATE executions SET seq = -(seq - 1) WHERE seq > 5;"
                  "UPDATE executions SET seq = -seq WHERE seq < 0",
                  5, changed5},
-                /* Put in. */
+                /* A row is inserted. */
                 {"UPDATE executions SET seq = -(seq + 1) WHERE seq >= 5; UPDATE executions SET seq = -seq "
                  "WHERE "
                  "seq < 0; INSERT INTO executions SELECT 5, 'exe_new', started_ms, finished_ms, sandbox, "
@@ -647,11 +647,11 @@ TEST(every_kind_of_tampering_is_found)
                  "stderr, hash, about "
                  "FROM executions WHERE seq = 4",
                  5, changed5},
-                /* Two in another order. */
+                /* Two rows are swapped. */
                 {"UPDATE executions SET seq = -5 WHERE seq = 5; UPDATE executions SET seq = 5 WHERE seq = 6;"
                  "UPDATE executions SET seq = 6 WHERE seq = -5",
                  5, changed5},
-                /* The ends. */
+                /* The beginning and the end of the log. */
                 {"DELETE FROM executions WHERE seq = 10", 10,
                  "1 row is missing at the end of the log, after row 9"},
                 {"DELETE FROM executions WHERE seq > 7", 8,
@@ -670,7 +670,7 @@ TEST(every_kind_of_tampering_is_found)
                  "row 0 was inserted: the log begins at row 1"},
                 {"UPDATE executions SET seq = -4 WHERE seq = 4", 0,
                  "row -4 was inserted: the log begins at row 1"},
-                /* The tables that say where it ends. */
+                /* The tables that record the end of the log are changed. */
                 {"UPDATE head SET seq = 11", 11, "1 row is missing at the end of the log, after row 10"},
                 {"UPDATE head SET seq = 9", 10, "row 10 was inserted after the end of the log"},
                 {"UPDATE head SET hash = zeroblob(32)", 10,
@@ -773,7 +773,7 @@ static json_t *verdict_in_slices(struct audit *audit, unsigned *ret_slices)
         for (*ret_slices = 0; r == 0 && (r = audit_verifier_continue(verifier, 0, &said, &err)) == 1; r = 0) {
                 CHECK(!said);
                 if ((*ret_slices)++ == 0)
-                        log_many(audit, 1); /* not in its snapshot */
+                        log_many(audit, 1); /* the row is not in the reader's snapshot */
         }
         CHECK_INT(r, 0);
         return said;
@@ -795,14 +795,14 @@ TEST(slices_come_to_the_same_verdict)
         CHECK(whole && json_is_false(json_object_get(whole, "ok")) && json_equal(whole, sliced));
         json_decref(whole);
         json_decref(sliced);
-        struct audit_verifier *left = NULL; /* before its end */
+        struct audit_verifier *left = NULL; /* freed before it has finished */
         CHECK_INT(audit_verifier_new(directory, &left, &err), 0);
         CHECK_INT(audit_verifier_continue(left, 0, &sliced, &err), 1);
         audit_verifier_free(left);
         audit_verifier_free(NULL);
 }
 
-/* Also where the log goes on after it. */
+/* The same if the log continues after the removed rows. */
 TEST(a_truncated_end_is_detected_after_more_rows)
 {
         AUTO(audit_close) struct audit *audit = opened();
@@ -844,7 +844,7 @@ TEST(an_older_copy_is_noted)
 
 /* ---- retention ---- */
 
-/* Rows of other times, written as the writer does. */
+/* Adds rows with other timestamps, with the writer's own statements. */
 static void write_old(unsigned n, int64_t finished_ms)
 {
         struct db db;
@@ -872,7 +872,7 @@ TEST(since_finds_all_and_looks_no_further)
 {
         int64_t now = now_ms();
         write_old(500, now - DAY_MS);
-        write_old(1, now - 1000); /* began in time, behind many that did not */
+        write_old(1, now - 1000); /* a row within the time range, after many that are not */
         write_old(1500, now - 2 * DAY_MS);
         write_old(3, now);
         CHECK_INT(matching((struct audit_filter){.since_ms = now - 5000}), 4);
@@ -902,7 +902,7 @@ TEST(old_rows_go_and_the_rest_verifies)
         struct audit *audit = open_with(&o);
         wait_for_rows(300);
         check_ok(300);
-        CHECK_INT(count_sql("SELECT count(*) FROM cuts"), 1); /* of several steps */
+        CHECK_INT(count_sql("SELECT count(*) FROM cuts"), 1); /* one for all steps of the removal */
         CHECK_INT(count_sql("SELECT removed FROM cuts"), 300);
         CHECK_INT(count_sql("SELECT up_to FROM cuts"), 300);
         log_many(audit, 10);
@@ -912,7 +912,7 @@ TEST(old_rows_go_and_the_rest_verifies)
         check_ok(110);
         audit_close(audit);
 
-        /* Now tampering with the cuts, one after the other. */
+        /* Now each record of a removal is tampered with in turn. */
         run_sql("UPDATE cuts SET why = 'keep_bytes' WHERE n = 1");
         check_bad(1, "cut 1 in the table of cuts was changed");
         run_sql("UPDATE cuts SET why = 'keep_days' WHERE n = 1");
@@ -1042,7 +1042,7 @@ TEST(another_version_or_program_is_refused)
         CHECK_INT(audit_reader_open(directory, &reader, &err), -ENOENT);
 }
 
-/* ---- what an older version wrote ---- */
+/* ---- a log of an older version ---- */
 
 static void copy_fixture(const char *name)
 {
@@ -1051,7 +1051,8 @@ static void copy_fixture(const char *name)
         CHECK_INT(system(command), 0);
 }
 
-/* Written by the version before migrations: six executions, one that ran when the daemon was killed. */
+/* Written by the version before migrations: six executions, one of which was running when the daemon was
+ * killed. */
 static void take_fixture(void)
 {
         copy_fixture("audit.db");
@@ -1088,7 +1089,7 @@ TEST(the_log_of_version_1_is_migrated_and_verifies)
         flush(audit);
         check_ok(8);
         audit_close(audit);
-        /* Old rows stay protected: by their own form of the hash, and by the next row. */
+        /* Old rows stay protected: by the hash of their version, and by the next row. */
         run_sql("UPDATE executions SET stdout_bytes = 99 WHERE seq = 2");
         check_bad(2, "row 2 was changed, or does not follow the row before it");
 }
@@ -1143,7 +1144,7 @@ TEST(children_do_not_hold_the_log)
         close(fds[1]);
 }
 
-/* ---- what the last process left ---- */
+/* ---- recovery after a crash ---- */
 
 TEST(running_executions_become_interrupted)
 {
@@ -1218,7 +1219,7 @@ TEST(a_map_of_noise_does_no_harm)
                         overwrite("running.map", 0, 64);
                 else
                         overwrite("running.map", 8192 + i * 4096, 200000);
-                /* Some of the noise is a slot in use. */
+                /* Some of the random bytes look like a slot in use. */
                 int fd = open(in_directory("running.map"), O_WRONLY);
                 for (int slot = 0; slot < 20; slot++) {
                         uint32_t state = slot % 4;
@@ -1240,7 +1241,7 @@ TEST(a_map_of_noise_does_no_harm)
         CHECK_INT(count_sql("SELECT count(*) FROM executions WHERE status = 'lost'"), 2);
 }
 
-/* Killed at any moment: each execution that began has one row, and it says how it was. */
+/* The writer is killed at any moment: each execution that began has exactly one row with its state. */
 enum { KILL_ROUNDS = 24, KILL_MAX = 3000, KILL_OPEN = 50 };
 enum { BEGUN = 1, ENDING = 2, ENDED = 3, UNPROTECTED = 4 };
 
@@ -1293,7 +1294,7 @@ static void check_killed(int round, const _Atomic unsigned char *states, sqlite3
                 id_of(id, round, i);
                 sqlite3_bind_text(find, 1, id, -1, SQLITE_STATIC);
                 int r = sqlite3_step(find);
-                CHECK_INT(r, SQLITE_ROW); /* at most one: the id is unique */
+                CHECK_INT(r, SQLITE_ROW); /* at most one row: the id is unique */
                 const char *status = r == SQLITE_ROW ? (const char *)sqlite3_column_text(find, 0) : "";
                 if (state == BEGUN)
                         CHECK_STR(status, "interrupted");
@@ -1341,7 +1342,7 @@ TEST(killed_at_any_moment_nothing_is_lost)
         munmap((void *)states, KILL_MAX);
 }
 
-/* ---- a disk that does not take it ---- */
+/* ---- a full disk ---- */
 
 TEST(rows_wait_while_the_database_is_held)
 {

@@ -30,10 +30,10 @@ TEST(processes_are_added_up)
 {
         char list[64];
         burn();
-        prctl(PR_SET_NAME, "a) R 1 (b"); /* what is looked for is behind the name */
+        prctl(PR_SET_NAME, "a) R 1 (b"); /* the numbers follow the name */
         snprintf(list, sizeof list, "%d\n", (int)getpid());
         uint64_t one = used_by(list);
-        CHECK(one >= 80000 && one < 60000000); /* both of its parts are rounded down */
+        CHECK(one >= 80000 && one < 60000000); /* user and system time are rounded down separately */
         snprintf(list, sizeof list, "%d\n" NOBODY "%d\n", (int)getpid(), (int)getpid());
         CHECK(used_by(list) >= 2 * one);
         CHECK_INT(used_by(""), 0);

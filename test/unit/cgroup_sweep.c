@@ -76,7 +76,7 @@ TEST(the_lock_in_the_first_hierarchy_keeps_a_group_in_all)
 {
         begin();
         int lock = locked(PIDS, "cella-1");
-        make(CPU, "cella-1"); /* not locked yet, or not looked at */
+        make(CPU, "cella-1"); /* not locked yet, or not examined */
         CHECK_INT(cgroup_home_sweep(&home, ""), 0);
         CHECK_INT(cgroup_sweep_all(&home), 0);
         CHECK(is_there(PIDS, "cella-1") && is_there(CPU, "cella-1"));
@@ -94,7 +94,7 @@ TEST(the_lock_in_another_hierarchy_keeps_it_there)
         CHECK_INT(cgroup_home_sweep(&home, ""), 1);
         CHECK(!is_there(PIDS, "cella-1") && is_there(CPU, "cella-1"));
         close(lock);
-        CHECK_INT(cgroup_sweep_all(&home), 1); /* finds also what the first hierarchy does not have */
+        CHECK_INT(cgroup_sweep_all(&home), 1); /* also finds groups that are missing in the first hierarchy */
         CHECK(!is_there(CPU, "cella-1"));
         done();
 }

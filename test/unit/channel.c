@@ -16,7 +16,7 @@ static void on_closed(void *context)
 
 static int ask(void)
 {
-        static uv_loop_t loop; /* these go with the process */
+        static uv_loop_t loop; /* these descriptors are closed when the process ends */
         static struct channel *channel;
         struct cella_err err = {0};
         char data[64];
@@ -31,7 +31,7 @@ static int ask(void)
         if (channel_send(channel, INIT_SPAWN, 1, &fd, 1, "x", 1, NULL, 0) != -ENOBUFS ||
             fcntl(fd, F_GETFD) >= 0 || recv(pair[1], data, sizeof data, MSG_DONTWAIT) >= 0)
                 return 11;
-        /* And the next one gets there, whole. */
+        /* The next message arrives complete. */
         if (channel_send(channel, INIT_SIGNAL, 2, NULL, 0, "y", 1, NULL, 0) != 0 ||
             recv(pair[1], data, sizeof data, MSG_DONTWAIT) != 3 * sizeof(uint32_t) + 1)
                 return 12;
@@ -131,7 +131,7 @@ TEST(no_frame_is_delivered_after_the_channel_was_freed)
         tear_down(&e);
 }
 
-/* The peer reads when the socket is full: everything gets there, in order, with what was lent for it. */
+/* The peer reads only when the socket is full: all messages arrive in order, with their descriptors. */
 TEST(a_waiting_message_keeps_the_lent_descriptor)
 {
         static char much[300 * 1024], data[INIT_REQUEST_MAX];

@@ -13,7 +13,7 @@ static uv_loop_t loop;
 static struct core core;
 static int theirs = -1; /* the egress process's end */
 
-/* One packet as it sees it. */
+/* One packet as the egress process receives it. */
 struct heard {
         union {
                 uint32_t type;
@@ -194,7 +194,7 @@ TEST(a_sandbox_is_attached_with_its_descriptors_changed_and_detached)
                                                                heard.config.resolv_length +
                                                                heard.config.hosts_length);
         make(&sb, TIER_STANDARD);
-        CHECK(!hear()); /* it waits in a pool */
+        CHECK(!hear()); /* the sandbox waits in a pool */
         egress_attach(&sb.egress);
         CHECK(hear_type(EGRESS_ATTACH) && heard.n_fds == 2);
         const uint64_t number = heard.attach.sandbox;
@@ -225,7 +225,7 @@ TEST(after_a_death_all_that_live_are_attached_to_the_next)
         for (int i = 0; i < 3; i++)
                 make(&all[i], i == 1 ? TIER_STANDARD : TIER_ELEVATED);
         make(&ahead, TIER_STANDARD);
-        egress_attach(&all[0].egress); /* there is none yet */
+        egress_attach(&all[0].egress); /* there is no egress process yet */
         connect_again();
         CHECK_INT(egress_check(&core, &err), 0);
         CHECK(hear_type(EGRESS_CONFIG));
@@ -237,7 +237,7 @@ TEST(after_a_death_all_that_live_are_attached_to_the_next)
         theirs = -1;
         turn();
         CHECK(!egress_is_connected(&core));
-        CHECK_INT(egress_check(&core, &err), 0); /* it comes back */
+        CHECK_INT(egress_check(&core, &err), 0); /* a new egress process is there */
         unmake(&all[2]);
         connect_again();
         CHECK(hear_type(EGRESS_CONFIG));
@@ -280,7 +280,7 @@ TEST(each_execution_has_its_own_counts)
         CHECK_INT(b.result.network.lookups, 40);
         run_end(&b);
         run_begin(&c, &sb);
-        CHECK(hear_type(EGRESS_BEGIN) && !hear()); /* alone */
+        CHECK(hear_type(EGRESS_BEGIN) && !hear()); /* the only execution */
         egress_end(&sb.egress, &c.observer);
         CHECK(hear_type(EGRESS_COUNT));
         const struct egress_about about = heard.about;
@@ -291,7 +291,7 @@ TEST(each_execution_has_its_own_counts)
         end();
 }
 
-/* Whether one that ends now is counted, by asking. */
+/* Returns whether the server asks for the counters of an execution that ends now. */
 static bool is_asked_about(struct core_sandbox *sb)
 {
         struct run run;
@@ -328,13 +328,13 @@ TEST(the_egress_process_is_not_asked_about_executions_without_traffic)
         CHECK(!is_asked_about(&sb));
         CHECK(!is_asked_about(&sb));
         CHECK_INT(sendto(from, "x", 1, 0, (struct sockaddr *)&at, size), 1);
-        CHECK(is_asked_about(&sb)); /* a question waits */
+        CHECK(is_asked_about(&sb)); /* a DNS query is queued */
         CHECK_INT(recv(udp, &to, 1, 0), 1);
         CHECK(!is_asked_about(&sb));
         CHECK_INT(getsockname(tcp, (struct sockaddr *)&at, &size), 0);
         to = socket(AF_INET, SOCK_STREAM, 0);
         CHECK_INT(connect(to, (struct sockaddr *)&at, size), 0);
-        CHECK(is_asked_about(&sb)); /* a connection waits */
+        CHECK(is_asked_about(&sb)); /* a connection is queued */
         close(accept(tcp, NULL, NULL));
         CHECK(!is_asked_about(&sb));
         CHECK_INT(setsockopt(tcp, SOL_SOCKET, SO_PRIORITY, &used, sizeof used), 0);
@@ -370,7 +370,7 @@ TEST(an_answer_that_does_not_come_is_not_waited_for)
         egress_end(&sb.egress, &b.observer);
         egress_forget(&b.observer);
         run_end(&b);
-        close(theirs); /* its death is an answer, too */
+        close(theirs); /* the death of the egress process also ends the wait */
         theirs = -1;
         turn();
         turn();
@@ -502,7 +502,7 @@ TEST(an_egress_process_that_does_not_read_blocks_no_sandbox)
         end();
 }
 
-/* ---- what the messages say, as the egress process would decide ---- */
+/* ---- the policies in the messages, evaluated with the egress process's code ---- */
 
 static bool allows(const struct network *n, const char *name)
 {
@@ -572,7 +572,7 @@ TEST(a_request_narrows)
                 CHECK_STR(reaches, table[i].reaches);
                 if (strcmp(reaches, table[i].reaches) != 0)
                         printf("  in row %zu: %s\n", i, err.msg);
-                if (r == 0) { /* what it has is what it may say again */
+                if (r == 0) { /* a request may repeat the policy that it already has */
                         CHECK_INT(network_check_same(&n, asked, &err), 0);
                         json_t *state = network_to_state(&n);
                         struct network again;
@@ -582,7 +582,7 @@ TEST(a_request_narrows)
                         network_done(&again);
                         json_decref(state);
                 }
-                /* Settings that take it away leave nothing. */
+                /* Settings that withdraw the network leave no access. */
                 set_network(
                         "{\"tier\": \"restricted\", \"allowed_domains\": [\"a.example\", \"b.example\"]}");
                 CHECK(r < 0 || n.tier == TIER_RESTRICTED ||

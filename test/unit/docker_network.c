@@ -40,7 +40,7 @@ static void be_init(int control, const char *path, int namespaces)
         int fd = open(path, O_RDONLY | O_CLOEXEC);
         if (message_receive(control, &m, NULL, 0) > 0 && m.type == INIT_PLACE)
                 message_send(control, INIT_DONE, 0, &fd, 1, NULL, 0, NULL, 0);
-        message_receive(control, &m, NULL, 0); /* until the test goes */
+        message_receive(control, &m, NULL, 0); /* until the test ends */
         _exit(0);
 }
 
@@ -66,7 +66,7 @@ static unsigned port_of(int fd)
         return getsockname(fd, (struct sockaddr *)&address, &size) < 0 ? 0 : ntohs(address.sin6_port);
 }
 
-/* An ordinary user from now on. */
+/* Changes to an ordinary user. */
 static void become_user(void)
 {
         if (geteuid() == 0 && (setresgid(USER, USER, USER) < 0 || setresuid(USER, USER, USER) < 0))

@@ -33,7 +33,7 @@ TEST(strict_text_is_read_and_written)
                 {"2001:db8:0:1:1:1:1:1", "2001:db8:0:1:1:1:1:1"}, /* one group alone is not shortened */
                 {"2001:db8::1:1:1:1:1", "2001:db8:0:1:1:1:1:1"},
                 {"2001:0:0:1:0:0:0:1", "2001:0:0:1::1"},
-                {"2001:db8:0:0:1:0:0:1", "2001:db8::1:0:0:1"}, /* the first of equal ones */
+                {"2001:db8:0:0:1:0:0:1", "2001:db8::1:0:0:1"}, /* the first of two equal runs */
                 {"1:2:3:4:5:6:7::", "1:2:3:4:5:6:7:0"},
                 {"::2:3:4:5:6:7:8", "0:2:3:4:5:6:7:8"},
                 {"0:0:0:0:0:0:0:0", "::"},
@@ -132,7 +132,7 @@ TEST(other_text_is_refused)
         };
         for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
                 size_t length = strlen(cases[i]);
-                char *exactly = malloc(length); /* so that a read beyond it is found */
+                char *exactly = malloc(length); /* a sanitizer reports a read past its end */
                 struct address a;
 
                 memcpy(exactly, cases[i], length);
@@ -145,7 +145,7 @@ TEST(other_text_is_refused)
         CHECK_INT(address_parse("::1\0", 4, &a), -EINVAL);
 }
 
-/* What libc makes of it is the same, wherever libc takes it. */
+/* If libc accepts the text, it must give the same address. */
 TEST(libc_agrees)
 {
         unsigned seed = 1;
@@ -187,7 +187,7 @@ struct judged {
         const char *text, *trouble;
 };
 
-/* The first and the last of each range, and what is beside it. */
+/* The first and the last address of each range, and their neighbours. */
 static const struct judged v4_cases[] = {
         {"0.0.0.0", "unspecified"},
         {"0.0.0.1", "reserved"},
@@ -310,7 +310,7 @@ TEST(ipv4_inside_ipv6_is_judged)
                 a = parse(text);
                 CHECK_STR(address_trouble(&a), trouble);
 
-                /* These are not reached at all; of them it is only said what is inside. */
+                /* These are never connected to; only the embedded address is reported. */
                 snprintf(text, sizeof(text), "::%s", v4_cases[i].text);
                 a = parse(text);
                 CHECK_STR(address_trouble(&a), strcmp(text, "::0.0.0.1") == 0 ? "loopback"
@@ -364,7 +364,7 @@ TEST(ipv6_ranges)
                 {"2001:4860:4860::8888", NULL},
                 {"2001:db7:ffff::", NULL},
                 {"2a00:1450::5efe:10.0.0.1", "private"}, /* ISATAP */
-                {"2a00:1450::1:5efe:10.0.0.1", NULL},    /* and what only looks like it */
+                {"2a00:1450::1:5efe:10.0.0.1", NULL},    /* and addresses that only look similar */
                 {"2a00:1450::100:5efe:10.0.0.1", NULL},
                 {"2a00:1450::5eff:10.0.0.1", NULL},
                 {"2a00:1450::5ffe:10.0.0.1", NULL},

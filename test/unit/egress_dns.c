@@ -36,7 +36,7 @@ TEST(names_that_cannot_be_host_names_are_shown_safely)
                 const char *shown;
         } cases[] = {
                 {WIRE("\0"), "."},
-                {WIRE("\3a.b\3com\0"), "a?b.com"}, /* a dot in a label is no dot */
+                {WIRE("\3a.b\3com\0"), "a?b.com"}, /* a dot inside a label is not a separator */
                 {WIRE("\7a\0b.com\3net\0"), "a?b?com.net"},
                 {WIRE("\3a\xff\x80\3com\0"), "a??.com"},
                 {WIRE("\4a\"\\\x7f\3com\0"), "a\"\\?.com"},
@@ -108,7 +108,7 @@ TEST(malformed_questions_are_refused)
                 {0x0300, 1, 0, 0, WIRE("\1a\0\0\1\0\1"), 12}, /* truncated */
                 {0x0100, 0, 0, 0, WIRE(""), 12},
                 {0x0100, 0, 0, 0, WIRE("\1a\0\0\1\0\1"), 12},
-                {0x0100, 2, 0, 0, WIRE("\1a\0\0\1\0\1\1b\0\0\1\0\1"), 12}, /* two: which one is allowed? */
+                {0x0100, 2, 0, 0, WIRE("\1a\0\0\1\0\1\1b\0\0\1\0\1"), 12}, /* two questions */
                 {0x0100, 65535, 0, 0, WIRE("\1a\0\0\1\0\1"), 12},
                 {0x0100, 1, 1, 0, WIRE("\1a\0\0\1\0\1"), 12},
                 {0x0100, 1, 0, 1, WIRE("\1a\0\0\1\0\1"), 12},
@@ -121,7 +121,7 @@ TEST(malformed_questions_are_refused)
                 {0x0100, 1, 0, 0, WIRE("\300\0\0\1\0\1"), 12},       /* into the header */
                 {0x0100, 1, 0, 0, WIRE("\1a\300\14\0\1\0\1"), 12},   /* a loop */
                 {0x0100, 1, 0, 0, WIRE("\300\22\0\1\0\1\1a\0"), 12}, /* forward */
-                {0x0100, 1, 0, 0, WIRE("\100a\0\0\1\0\1"), 12}, /* types of labels that there are none of */
+                {0x0100, 1, 0, 0, WIRE("\100a\0\0\1\0\1"), 12},      /* label types that do not exist */
                 {0x0100, 1, 0, 0, WIRE("\200a\0\0\1\0\1"), 12},
         };
         for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -168,7 +168,7 @@ TEST(answers_repeat_the_question)
                 length = dns_write_answer(m.data, &q, DNS_OK, addresses, 2, 60, answer);
                 CHECK_INT(length, (size_t)q.end + 12 + (type == DNS_A ? 4 : 16));
                 CHECK_INT(memcmp(answer + 12, m.data + 12, q.end - 12u),
-                          0); /* as it was asked, upper case too */
+                          0); /* the question is repeated unchanged, including upper case */
                 CHECK_INT(dns_read_answer(answer, length, 0x1234, "www.example.com", type, &a), 0);
                 CHECK_INT(a.code, DNS_OK);
                 CHECK_INT(a.n, 1);

@@ -24,7 +24,7 @@ TEST(answers_are_read)
 
         begin(0x1234, ANSWER, 1, 2, 0, 0);
         put_question("www.example.com", DNS_AAAA, 1);
-        put_a("@12", 300, "::ffff:127.0.0.1"); /* an A among them is none of ours */
+        put_a("@12", 300, "::ffff:127.0.0.1"); /* an A record in an answer to AAAA is ignored */
         put_a("@12", 300, "2001:db8::1");
         CHECK_INT(read_answer_of(m.length, "www.example.com", DNS_AAAA, &a), 0);
         CHECK_INT(a.n, 1);
@@ -32,7 +32,7 @@ TEST(answers_are_read)
 
         begin(0x1234, ANSWER, 1, 1, 0, 0);
         put_question("www.example.com", DNS_AAAA, 1);
-        put_record("@12", DNS_AAAA, 5, "\0\0\0\0\0\0\0\0\0\0\xff\xff\x7f\0\0\1", 16); /* v4 in disguise */
+        put_record("@12", DNS_AAAA, 5, "\0\0\0\0\0\0\0\0\0\0\xff\xff\x7f\0\0\1", 16); /* IPv4-mapped */
         CHECK_INT(read_answer_of(m.length, "www.example.com", DNS_AAAA, &a), 0);
         CHECK_STR(written(&a, 0), "127.0.0.1");
         CHECK_STR(address_trouble(&a.addresses[0]), "loopback");
@@ -69,7 +69,7 @@ TEST(records_of_others_do_not_count)
         CHECK_INT(a.n, 1);
         CHECK_STR(written(&a, 0), "1.2.3.4");
 
-        begin(0x1234, ANSWER | DNS_NXDOMAIN, 1, 1, 2, 0); /* the SOA is in its section, and among others */
+        begin(0x1234, ANSWER | DNS_NXDOMAIN, 1, 1, 2, 0); /* the SOA is among others */
         ASKED;
         put_soa("@16", 60, 10);
         put_record("@16", 2, 60, "\1a\0", 3);
@@ -81,7 +81,7 @@ TEST(records_of_others_do_not_count)
         CHECK_INT(read_answer(&a), 0);
         CHECK_INT(a.ttl, 0);
 
-        for (int wrong = -1; wrong < 2; wrong += 2) { /* a SOA that is shorter or longer than one */
+        for (int wrong = -1; wrong < 2; wrong += 2) { /* an SOA record that is too short or too long */
                 begin(0x1234, ANSWER | DNS_NXDOMAIN, 1, 0, 1, 0);
                 ASKED;
                 soa = m.length;
@@ -114,7 +114,7 @@ TEST(cnames_are_followed_inside_the_answer)
         struct dns_answer a;
         char name[32], next[32];
 
-        begin(0x1234, ANSWER, 1, 4, 0, 0); /* in whatever order */
+        begin(0x1234, ANSWER, 1, 4, 0, 0); /* in any order */
         ASKED;
         put_a("c.cdn.example", 90, "1.2.3.4");
         put_cname("b.cdn.example", 50, "C.CDN.example");
@@ -146,13 +146,13 @@ TEST(cnames_are_followed_inside_the_answer)
         put_cname("@12", 60, "b.example");
         put_cname("b.example", 60, "www.EXAMPLE.com");
         CHECK_INT(read_answer(&a), -EBADMSG);
-        begin(0x1234, ANSWER, 1, 1, 0, 0); /* it leads nowhere: as if there was nothing */
+        begin(0x1234, ANSWER, 1, 1, 0, 0); /* the CNAME has no address: treated as no data */
         ASKED;
         put_cname("@12", 60, "b.example");
         CHECK_INT(read_answer(&a), 0);
         CHECK_INT(a.n, 0);
         CHECK_INT(a.ttl, 0);
-        begin(0x1234, ANSWER, 1, 2, 0, 0); /* a dot in a label is no way to another name */
+        begin(0x1234, ANSWER, 1, 2, 0, 0); /* a dot inside a label does not make another name */
         ASKED;
         put_record("@12", 5, 60, "\6b.evil\0", 8);
         put_a("b.evil", 60, "1.2.3.4");
@@ -186,7 +186,7 @@ TEST(negative_answers_are_kept_for_the_time_of_the_soa)
         CHECK_INT(read_answer(&a), 0);
         CHECK_INT(a.code, DNS_SERVFAIL);
         CHECK_INT(a.ttl, 0);
-        begin(0x1234, ANSWER | DNS_NXDOMAIN, 1, 1, 0, 0); /* both no and yes is no */
+        begin(0x1234, ANSWER | DNS_NXDOMAIN, 1, 1, 0, 0); /* NXDOMAIN with records counts as NXDOMAIN */
         ASKED;
         put_a("@12", 60, "1.2.3.4");
         CHECK_INT(read_answer(&a), 0);
@@ -257,7 +257,7 @@ TEST(broken_answers_are_refused)
                 {WIRE("")},
                 {WIRE("\300")},
                 {WIRE("\300\14")},
-                {WIRE("\300\14\0\1\0\1\0\0\0\74\0\4\1\2\3")}, /* shorter than it says */
+                {WIRE("\300\14\0\1\0\1\0\0\0\74\0\4\1\2\3")}, /* shorter than its length field */
                 {WIRE("\300\14\0\1\0\1\0\0\0\74\377\377\1\2\3\4")},
                 {WIRE("\300\14\0\1\0\1\0\0\0\74\0\3\1\2\3")}, /* not the length of an address */
                 {WIRE("\300\14\0\1\0\1\0\0\0\74\0\5\1\2\3\4\5")},
@@ -267,7 +267,7 @@ TEST(broken_answers_are_refused)
                 {WIRE("\377\377\0\1\0\1\0\0\0\74\0\4\1\2\3\4")}, /* far beyond the end */
                 {WIRE("\300\0\0\1\0\1\0\0\0\74\0\4\1\2\3\4")},   /* into the header */
                 {WIRE("\300\13\0\1\0\1\0\0\0\74\0\4\1\2\3\4")},
-                {WIRE("\3www\300\41\0\1\0\1\0\0\0\74\0\4\1\2\3\4")}, /* a loop: its own begin */
+                {WIRE("\3www\300\41\0\1\0\1\0\0\0\74\0\4\1\2\3\4")}, /* a loop: points to its own start */
                 {WIRE("\3www\300\42\0\1\0\1\0\0\0\74\0\4\1\2\3\4")}, /* into itself */
                 {WIRE("\100\14\0\1\0\1\0\0\0\74\0\4\1\2\3\4")}, /* other types of labels are no pointers */
                 {WIRE("\200\14\0\1\0\1\0\0\0\74\0\4\1\2\3\4")},
@@ -286,7 +286,7 @@ TEST(broken_answers_are_refused)
                 put(cases[i].wire, cases[i].length);
                 CHECK_INT(read_answer(&a), -EBADMSG);
         }
-        begin(0x1234, ANSWER, 1, 65535, 65535, 65535); /* counts that lie */
+        begin(0x1234, ANSWER, 1, 65535, 65535, 65535); /* wrong record counts */
         ASKED;
         put_a("@12", 60, "1.2.3.4");
         CHECK_INT(read_answer(&a), -EBADMSG);

@@ -4,7 +4,7 @@
 #include "egress_hellos.h"
 #include "test.h"
 
-/* ---- a ClientHello is made of its parts ---- */
+/* ---- builds a ClientHello ---- */
 
 struct bytes {
         uint8_t data[8 * HELLO_MAX];
@@ -66,7 +66,7 @@ static void make_message(struct bytes *ret, const struct bytes *extensions)
         put_vector(ret, 3, body.data, body.length);
 }
 
-/* In records of so many bytes. */
+/* Splits the message into records of so many bytes. */
 static void make_records(struct bytes *ret, const struct bytes *message, size_t size)
 {
         ret->length = 0;
@@ -124,7 +124,7 @@ TEST(real_clients_split_at_every_byte)
         check_every_split(hello_openssl_no_name, sizeof(hello_openssl_no_name), -ENOENT, "untouched");
 }
 
-/* What follows has come with it: early data, or a second flight. */
+/* Early data or a second flight follows in the same read. */
 TEST(records_behind_the_hello_are_ignored)
 {
         static const uint8_t early[] = {23, 3, 3, 0, 2, 'h', 'i'}, junk[] = "GET / HTTP/1.1\r\n";
@@ -237,7 +237,7 @@ TEST(several_server_names_are_refused)
                 put_extension(&extensions, 0, list.data, list.length);
                 CHECK_INT(read_made(&extensions, name), -EINVAL);
         }
-        /* one of another type */
+        /* one entry of another type */
         extensions.length = 0;
         put_name(&extensions, 1, "allowed.example", 15);
         CHECK_INT(read_made(&extensions, name), -EINVAL);
@@ -270,7 +270,7 @@ TEST(ech_and_grease_do_not_matter)
         static uint8_t payload[600];
         char name[NAME_MAX_BYTES];
 
-        memcpy(payload + 100, "\0\0\0\20\0\16\0\0\13evil.example", 21); /* what looks like a name inside */
+        memcpy(payload + 100, "\0\0\0\20\0\16\0\0\13evil.example", 21); /* not a server name */
         extensions.length = 0;
         put_extension(&extensions, 0xfafa, "", 0);
         put_extension(&extensions, 0xfe0d, payload, sizeof(payload));
@@ -306,7 +306,7 @@ TEST(wrong_lengths_are_refused)
         CHECK_INT(records.data[96], 11);
         for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
                 records.data[cases[i].at]++;
-                if (cases[i].at == 8) /* one byte more is waited for, but the record has none */
+                if (cases[i].at == 8) /* one more byte is expected, but the record has none */
                         CHECK_INT(read_exactly(records.data, records.length, name), 0);
                 else
                         CHECK_INT(read_exactly(records.data, records.length, name), cases[i].more);
@@ -317,7 +317,7 @@ TEST(wrong_lengths_are_refused)
         CHECK_INT(read_exactly(records.data, records.length, name), 1);
 }
 
-/* All lengths are true, but not allowed: servers differ in what they do then. */
+/* All lengths are consistent, but not allowed; servers treat such messages differently. */
 TEST(vectors_of_wrong_sizes_are_refused)
 {
         static const struct {
@@ -362,7 +362,7 @@ TEST(bytes_behind_the_hello_in_its_record_are_refused)
         put(&message, second, sizeof(second)); /* another message behind it */
         make_records(&records, &message, 16384);
         CHECK_INT(read_exactly(records.data, records.length, name), -EPROTO);
-        CHECK_INT(read_exactly(records.data, records.length - 3, name), -EPROTO); /* not waited for */
+        CHECK_INT(read_exactly(records.data, records.length - 3, name), -EPROTO); /* at once */
         make_records(&records, &message, message.length - sizeof(second)); /* in a record of its own: later */
         CHECK_INT(read_exactly(records.data, records.length, name), 1);
         /* inside the message, behind the extensions */

@@ -1,4 +1,4 @@
-/* HTTP/1 requests: what is followed, and every known way to make two readers disagree. */
+/* HTTP/1 requests: valid ones, and all known ambiguities that two parsers read differently. */
 #include "egress/http1.h"
 
 #include "test.h"
@@ -18,7 +18,7 @@ static int read_exactly(const char *data, size_t length, struct http1_request *r
         return r;
 }
 
-/* Byte by byte, until it says something. */
+/* Feeds the head byte by byte until there is a result. */
 static int read_slowly(const char *data, size_t length, struct http1_request *request, struct http1 *body,
                        const char **why)
 {
@@ -32,7 +32,7 @@ static int read_slowly(const char *data, size_t length, struct http1_request *re
         return r;
 }
 
-/* At once, and byte by byte. */
+/* Parses the head at once, and byte by byte. */
 static int read_head(const char *data, size_t length, struct http1_request *request, struct http1 *body,
                      const char **why)
 {
@@ -142,7 +142,7 @@ TEST(valid_requests_give_their_host)
                 {"GET / HTTP/1.1\r\nHost: a.b\r\nUpgrade: websocket, \tHTTP/2.0\r\n\r\n", "a.b:0", ""},
                 {"GET / HTTP/1.1\r\nHost: a.b\r\nUpgrade: xh2c\r\n\r\n", "a.b:0", "u"},
                 {"GET / HTTP/1.1\r\nHost: a.b\r\nUpgrade:\r\n\r\n", "a.b:0", ""},
-                /* what follows is the next one's */
+                /* the remaining bytes belong to the next request */
                 {"GET / HTTP/1.1\r\nHost: a.b\r\n\r\nGET / HTTP/1.1\r\nHost: c.d\r\n\r\n", "a.b:0", ""},
                 {"GET / HTTP/1.1\r\nHost: a.b\r\n\r\nwhatever\n\0", "a.b:0", ""},
         };
@@ -470,7 +470,7 @@ TEST(heads_have_a_maximum)
         memcpy(head + HTTP1_HEAD_MAX - 4, "\r\n\r\n", 4);
         CHECK_INT(http1_read_head(head, HTTP1_HEAD_MAX - 1, &request, &body, &why), 0);
         CHECK_INT(body.at_head ? body.left : 0,
-                  HTTP1_HEAD_MAX - 1); /* all that need not be looked at again */
+                  HTTP1_HEAD_MAX - 1); /* bytes that need not be examined again */
         CHECK_INT(http1_read_head(head, HTTP1_HEAD_MAX, &request, &body, &why), 1);
         CHECK_INT(request.head_length, HTTP1_HEAD_MAX);
         body = (struct http1){0};
@@ -481,7 +481,7 @@ TEST(heads_have_a_maximum)
         CHECK_INT(http1_read_head(head, sizeof(head), &request, &body, &why), -EMSGSIZE);
 }
 
-/* What was remembered of another head must not lead past the end of this one. */
+/* State remembered from another head must not cause a read past the end of this one. */
 TEST(the_memory_of_a_head_is_only_that)
 {
         static const char two[] =

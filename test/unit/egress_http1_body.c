@@ -53,7 +53,7 @@ TEST(bodies_end_at_their_length_or_last_chunk)
                 {chunked, "000\r\n\r\nGET", 7, 1},
                 {chunked, "5\r\nhello\r\n0\r\n\r\nGET", 15, 1},
                 {chunked, "5\r\nhello\r\n0\r\n\r\n", 15, 1},
-                {chunked, "a\r\n0\r\n\r\nGET /\r\n0\r\n\r\nGET", 20, 1}, /* what is in chunks is data */
+                {chunked, "a\r\n0\r\n\r\nGET /\r\n0\r\n\r\nGET", 20, 1}, /* not parsed */
                 {chunked, "A\r\n0123456789\r\n0001\r\nx\r\n0\r\n\r\n", 29, 1},
                 {chunked, "5\r\nhello\r\n0\r\n\r", 14, 0},
                 {chunked, "5\r\nhello\r\n0\r\n", 13, 0},

@@ -1,4 +1,4 @@
-/* The timers of the egress process's loop, by a clock of the test's own; and its turns. */
+/* The timers of the egress process's loop, with a fake clock; and its scheduling. */
 #include "base/clock.h"
 
 static int64_t now = 5000000000;
@@ -18,7 +18,7 @@ static void on_fire(struct timer *timer)
         fired_at = now;
 }
 
-/* Sleeps as the loop would, until then. */
+/* Advances the fake clock to this time, as a sleeping loop would. */
 static void pass(int64_t until)
 {
         while (now < until) {
@@ -30,7 +30,7 @@ static void pass(int64_t until)
         }
 }
 
-/* Every test can run alone. */
+/* Resets the state, so that every test can run by itself. */
 static void start_loop(void)
 {
         static bool started;
@@ -82,7 +82,7 @@ TEST(timers_that_are_stopped_or_moved_do_not_come)
 static void set_again(struct timer *timer)
 {
         fired++;
-        timer_set(timer, now); /* due at once, but not in the same round */
+        timer_set(timer, now); /* due at once, but it fires in the next round */
 }
 
 TEST(a_timer_that_is_set_again_when_it_fires_does_not_hold_the_loop)
@@ -147,10 +147,10 @@ TEST(lanes_take_turns)
         work_queue(&quiet, &one.work);
         run_lanes();
         CHECK_INT(n_logged, 5);
-        CHECK_INT(jobs_log[4], 100); /* after four of the other's */
+        CHECK_INT(jobs_log[4], 100); /* after four turns of the other lane */
         run_lanes();
         CHECK_INT(n_logged, 8);
-        CHECK_INT(jobs_log[7], 6); /* a long one ends the turn */
+        CHECK_INT(jobs_log[7], 6); /* a long work item ends the turn */
         for (int i = 0; i < 10; i++)
                 run_lanes();
         CHECK_INT(n_logged, 13);

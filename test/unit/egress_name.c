@@ -1,4 +1,4 @@
-/* Every way to write a host's name such that a list and a resolver read it differently. */
+/* Host names that a policy list and a resolver could read differently. */
 #include "egress/policy/name.h"
 
 #include "test.h"
@@ -21,7 +21,7 @@ TEST(names_have_one_form)
                 {"a", "a"},
                 {"a.b.c.d.e.f", "a.b.c.d.e.f"},
                 {"1password.com", "1password.com"},
-                {"127.0.0.1.nip.io", "127.0.0.1.nip.io"}, /* a name: what it resolves to is judged later */
+                {"127.0.0.1.nip.io", "127.0.0.1.nip.io"}, /* a valid name; its addresses are checked later */
                 {"0x7f.example", "0x7f.example"},
                 {"3com.3com", "3com.3com"},
                 {"xn--bcher-kva.example", "xn--bcher-kva.example"},

@@ -1,4 +1,4 @@
-/* What may be written in lists, and what its author hears otherwise. */
+/* Patterns of policy lists, and the messages for invalid ones. */
 #include "egress/policy/policy.h"
 #include "test.h"
 

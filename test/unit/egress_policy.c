@@ -1,4 +1,4 @@
-/* What follows from lists of patterns. */
+/* The decisions of policies. */
 #include "egress/policy/policy.h"
 
 #include <malloc.h>
@@ -122,7 +122,7 @@ TEST(standard_allows_listed_hosts_only)
                 {POLICY_SPOKEN, "xample.com:443", not_in},
                 {POLICY_SPOKEN, "com:443", not_in},
                 {POLICY_LOOKUP, "www.example.com:0", not_in},
-                /* what is below it, not itself, and only after a dot */
+                /* names below it: not the name itself, and only after a dot */
                 {POLICY_SPOKEN, "a.example.org:443", NULL},
                 {POLICY_SPOKEN, "a.b.c.example.org:80", NULL},
                 {POLICY_SPOKEN, "example.org:443", not_in},
@@ -132,7 +132,7 @@ TEST(standard_allows_listed_hosts_only)
                 {POLICY_LOOKUP, "a.example.org:0", NULL},
                 {POLICY_LOOKUP, "example.org:0", not_in},
                 {POLICY_RAW, "a.example.org:443", raw},
-                /* entries that name a port: it alone, said or not */
+                /* an entry with a port allows only this port, whether or not the connection names the host */
                 {POLICY_RAW, "db.example.net:5432", NULL},
                 {POLICY_SPOKEN, "db.example.net:5432", NULL},
                 {POLICY_SPOKEN, "db.example.net:443", other_port},
@@ -190,7 +190,7 @@ TEST(both_lists_must_allow)
         CHECK_STR(refuses(p, POLICY_SPOKEN, "a.example.com:443"), NULL);
         CHECK_STR(refuses(p, POLICY_LOOKUP, "a.example.com:0"), NULL);
         CHECK_STR(refuses(p, POLICY_SPOKEN, "b.example.com:443"), not_in); /* narrowed away */
-        CHECK_STR(refuses(p, POLICY_SPOKEN, "evil.net:443"), not_in);      /* widened: no */
+        CHECK_STR(refuses(p, POLICY_SPOKEN, "evil.net:443"), not_in);      /* not widened */
         CHECK_STR(refuses(p, POLICY_LOOKUP, "evil.net:0"), not_in);
         CHECK_STR(refuses(p, POLICY_RAW, "db.example:5432"), other_port); /* both must name the port */
         CHECK_STR(refuses(p, POLICY_SPOKEN, "db.example:443"), other_port);
@@ -244,8 +244,7 @@ TEST(elevated_allows_the_rest)
         CHECK_STR(refuses(p, POLICY_LOOKUP, "evil.example:0"), blocked);
         policy_drop(p);
 
-        p = policy_of(
-                (struct lists){EGRESS_ELEVATED, {ANY, "example.com"}}); /* a list counts wherever it is */
+        p = policy_of((struct lists){EGRESS_ELEVATED, {ANY, "example.com"}}); /* the second list alone */
         CHECK_STR(refuses(p, POLICY_SPOKEN, "example.com:443"), NULL);
         CHECK_STR(refuses(p, POLICY_SPOKEN, "example.org:443"), not_in);
         CHECK_STR(refuses(p, POLICY_RAW, "example.com:22"), other_port);
@@ -286,7 +285,7 @@ TEST(addresses_that_are_not_public_are_refused)
                   "resolves to 198.18.0.5, which is reserved");
         CHECK_STR(refuses_address(p, "example.com:443", "fd12:3456:789a:bcde:f012:3456:789a:bcde"),
                   "resolves to fd12:3456:789a:bcde:f012:3456:789a:bcde, which is private");
-        /* to list it does not lift it */
+        /* an entry in allowed_domains does not lift the ban */
         CHECK_STR(refuses_address(p, "10.0.0.1:443", "10.0.0.1"), "10.0.0.1, which is private");
         policy_drop(p);
 }
@@ -301,7 +300,7 @@ TEST(allowed_private_lifts_only_the_ban_on_private_addresses)
                 const char *whom, *address;
                 bool good;
         } cases[] = {
-                {"db.internal:5432", "10.9.9.9", true}, /* by name, wherever it is */
+                {"db.internal:5432", "10.9.9.9", true}, /* by name, with any address */
                 {"db.internal:5432", "127.0.0.1", true},
                 {"DB.internal.:5432", "10.9.9.9", true},
                 {"x.db.internal:5432", "10.9.9.9", false},
@@ -313,7 +312,7 @@ TEST(allowed_private_lifts_only_the_ban_on_private_addresses)
                 {"cache.internal:0", "10.9.9.9", true}, /* a lookup */
                 {"any.example:443", "10.1.2.3", true},  /* by network */
                 {"any.example:443", "10.0.255.255", false},
-                {"any.example:443", "10.1.6.6", false}, /* blocked beats it */
+                {"any.example:443", "10.1.6.6", false}, /* blocked_domains has priority */
                 {"db.internal:443", "10.1.6.6", false},
                 {"10.1.2.3:22", "10.1.2.3", true},
                 {"any.example:443", "10.2.0.1", true},
@@ -324,7 +323,7 @@ TEST(allowed_private_lifts_only_the_ban_on_private_addresses)
                 {"any.example:443", "fe80::1", false},
                 {"any.example:443", "::1", false},
                 {"any.example:11434", "::1", true},
-                {"any.example:443", "64:ff9b::10.1.2.3", false}, /* another way to it is another address */
+                {"any.example:443", "64:ff9b::10.1.2.3", false}, /* another address */
                 /* metadata: not by a name, not by a network that happens to hold it */
                 {"db.internal:80", "169.254.169.254", false},
                 {"x.corp.example:80", "169.254.169.254", false},
@@ -345,7 +344,7 @@ TEST(allowed_private_lifts_only_the_ban_on_private_addresses)
 
         p = policy_of((struct lists){EGRESS_ELEVATED, {ANY, ANY}, "", "169.254.169.254 fd00:ec2::254/128"});
         CHECK_STR(refuses_address(p, "any.example:80", "169.254.169.254"),
-                  NULL); /* who asks for it gets it */
+                  NULL); /* an explicit entry allows it */
         CHECK_STR(refuses_address(p, "any.example:80", "fd00:ec2::254"), NULL);
         policy_drop(p);
 
@@ -421,13 +420,13 @@ TEST(equal_policies_share_one_object)
         struct packet first = pack(lists), second = pack(lists);
         struct policy *a, *b, *c;
 
-        second.head.sandbox = 8; /* who it is for and how it came makes no difference */
+        second.head.sandbox = 8; /* sandbox id and message type have no effect on equality */
         second.head.type = EGRESS_CHANGE;
         CHECK_INT(policy_get(&first.head, first.length, &a), 0);
         CHECK_INT(policy_get(&second.head, second.length, &b), 0);
         CHECK(a == b);
         c = policy_of((struct lists){EGRESS_STANDARD, {"EXAMPLE.com.", "*.ORG"}, "evil.com", "10.0.0.0/8"});
-        CHECK(a == c); /* nor how it is written */
+        CHECK(a == c); /* nor the spelling of the patterns */
         policy_drop(c);
         second.head.idle_ms++;
         CHECK_INT(policy_get(&second.head, second.length, &c), 0);
@@ -473,7 +472,7 @@ TEST(wrong_messages_are_refused)
         REFUSED(p.head.tier = ~0u);
         REFUSED(p.head.connections_max = 0);
         REFUSED(p.head.idle_ms = 0);
-        REFUSED(p.head.n_allowed[0] = 0); /* text is left over, or read as of another list */
+        REFUSED(p.head.n_allowed[0] = 0); /* text is left over, or would be read as part of another list */
         REFUSED(p.head.n_allowed[0] = 2);
         REFUSED(p.head.n_private = 2);
         REFUSED(p.head.n_private = 0);
@@ -505,7 +504,7 @@ TEST(wrong_messages_are_refused)
         policy_drop(policy);
 }
 
-/* Found by what they say, not by where they are kept; and gone when they are not needed. */
+/* Policies are found by content, not by address, and are freed with their last user. */
 TEST(many_policies_are_found_by_their_content)
 {
         static struct policy *all[500];
@@ -528,7 +527,7 @@ TEST(many_policies_are_found_by_their_content)
                 if (round == 1)
                         used = mallinfo2().uordblks;
         }
-        CHECK(mallinfo2().uordblks < used + 65536); /* what the allocator keeps varies */
+        CHECK(mallinfo2().uordblks < used + 65536); /* the allocator may keep some memory */
 }
 
 TEST(the_largest_policy_is_accepted)

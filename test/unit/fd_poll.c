@@ -7,7 +7,7 @@ static void set_up(void), tear_down(void);
 #define TEST_AFTER tear_down
 #include "test.h"
 
-/* A pipe with a watched reading end, and what its callback does. */
+/* A pipe whose reading end is polled, and the action of its callback. */
 struct subject {
         struct fd_poll poll;
         int ours, theirs;
@@ -81,10 +81,10 @@ static void stop_others(struct subject *s)
 static void close_own(struct subject *s)
 {
         fd_poll_close(&s->poll, TAKE_FD(s->ours));
-        memset(&s->poll, 0x5a, sizeof s->poll); /* as if it were freed */
+        memset(&s->poll, 0x5a, sizeof s->poll); /* simulates freed memory */
 }
 
-/* Another one with the number of each that is closed. */
+/* Opens another descriptor with the number of each closed one. */
 static struct subject again[2];
 
 static void close_others_and_begin_again(struct subject *s)

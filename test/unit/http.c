@@ -176,7 +176,7 @@ TEST(takes_head_for_get_without_the_body)
         turn(20);
         CHECK(strcmp(reader.data + reader.len - 4, "\r\n\r\n") == 0);
         reader.len = 0;
-        /* A stream, too: its writer must not notice. */
+        /* The same for a stream: the writer must not notice that HEAD was requested. */
         put(reader.fd, "HEAD /fixed?n=1000 HTTP/1.1\r\nHost: x\r\n\r\n");
         WAIT_FOR(seen.request != NULL);
         http_stream_write(seen.request, "abc", 3);

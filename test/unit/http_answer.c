@@ -34,7 +34,7 @@ TEST(answers_without_on_gone)
         http_reply(seen.request, 200, NULL, NULL, 0);
         CHECK_INT(get_answer(&reader).status, 200);
         reader_done(&reader);
-        /* And to a client that left. */
+        /* The same for a client that has disconnected. */
         seen.request = NULL;
         fd = dial();
         put(fd, "GET /silent HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -55,14 +55,14 @@ TEST(takes_a_half_closed_client_for_gone)
         WAIT_FOR(seen.gone == 1);
         CHECK(ended(&reader));
         reader_done(&reader);
-        /* But what can be answered at once is. */
+        /* Requests that can be answered at once are. */
         reader = (struct reader){.fd = dial()};
         send(reader.fd, "GET /hello HTTP/1.1\r\nHost: x\r\n\r\n", 32, 0);
         shutdown(reader.fd, SHUT_WR);
         CHECK_INT(get_answer(&reader).status, 200);
         CHECK(ended(&reader));
         reader_done(&reader);
-        /* One that was gone before its request was read. */
+        /* A client that disconnected before its request was read. */
         seen.gone = 0;
         reader = (struct reader){.fd = dial()};
         send(reader.fd, "GET /never HTTP/1.1\r\nHost: x\r\n\r\n", 32, 0);
@@ -83,7 +83,7 @@ TEST(keeps_the_next_request_until_the_first_is_answered)
         http_reply(seen.request, 200, "text/plain", "one", 3);
         CHECK_STR(get_answer(&reader).body, "one");
         CHECK_STR(get_answer(&reader).body, "hello");
-        /* The same, and it leaves. */
+        /* The same, and the client disconnects. */
         seen.request = NULL;
         put(reader.fd, "GET /never HTTP/1.1\r\nHost: x\r\n\r\nGET /hello HTTP/1.1\r\nHost: x\r\n\r\n");
         WAIT_FOR(seen.request != NULL);
@@ -105,12 +105,12 @@ TEST(calls_on_gone_that_is_set_after_the_client_left)
         turn(20);
         CHECK_INT(seen.gone, 0);
         http_on_gone(seen.request, on_gone, NULL);
-        CHECK_INT(seen.gone, 0); /* not from within the call */
+        CHECK_INT(seen.gone, 0); /* on_gone is not called inside http_on_gone() */
         WAIT_FOR(seen.gone == 1);
         WAIT_FOR(http_server_connections(server) == 0);
 }
 
-/* Under valgrind nothing is quick. */
+/* Longer under valgrind. */
 static bool machine_is_slow(void)
 {
         int64_t before = clock_us();
@@ -178,7 +178,7 @@ TEST(bounds_the_memory_for_a_slow_reader)
         CHECK_INT(http_stream_room(seen.request), 0);
         CHECK(written < 16000000);
         seen.rooms = 0;
-        /* Now it reads. */
+        /* Now the client reads. */
         while (seen.rooms == 0 && fill(&reader, PATIENCE))
                 ;
         CHECK_INT(seen.rooms, 1);
@@ -210,7 +210,7 @@ TEST(streams_a_known_length)
                         turn(1);
                 }
                 turn(3);
-                CHECK(seen.request != NULL); /* it is ours until we end it */
+                CHECK(seen.request != NULL); /* the stream stays valid until the handler ends it */
                 http_stream_write(seen.request, "too much", 8);
                 http_stream_end(seen.request);
                 struct answer answer = get_answer(&reader);
@@ -281,7 +281,7 @@ TEST(reports_that_the_reader_of_a_stream_left)
                 put(fd, i < 2 ? "GET /stream HTTP/1.1\r\nHost: x\r\n\r\n"
                               : "GET /fixed?n=10000000 HTTP/1.1\r\nHost: x\r\n\r\n");
                 WAIT_FOR(seen.request != NULL);
-                if (i >= 2) { /* it does not even read */
+                if (i >= 2) { /* the client does not read at all */
                         for (int n = 0; n < 50; n++) {
                                 http_stream_write(seen.request, block, sizeof(block));
                                 turn(0);

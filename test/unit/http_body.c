@@ -28,7 +28,7 @@ TEST(lets_a_client_that_sends_blindly_see_the_413)
         CHECK_INT(get_answer(&reader).status, 413);
         while (sent < (1u << 30) && put_bytes(reader.fd, block, sizeof(block)))
                 sent += sizeof(block);
-        CHECK(sent < 16u << 20); /* it was hung up on */
+        CHECK(sent < 16u << 20); /* the server closed the connection */
 }
 
 TEST(refuses_a_body_by_its_count)
@@ -220,7 +220,7 @@ TEST(answers_in_the_middle_of_a_body)
                 put(reader.fd,
                     i == 0 ? "PUT /slow-upload HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc"
                            : "PUT /upload HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc");
-                WAIT_FOR(seen.request != NULL); /* held at headers; held in the body; waits for the client */
+                WAIT_FOR(seen.request != NULL); /* before the body; in it; waiting */
                 turn(5);
                 http_reply(seen.request, 507, "text/plain", "full", 4);
                 answer = get_answer(&reader);

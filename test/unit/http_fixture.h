@@ -1,7 +1,7 @@
 /* test/unit/http_fixture.h -- a server with a handler for each kind of answer, and raw clients, all in
  * one thread: waiting for something turns the loop until it is there. */
 #pragma once
-#pragma GCC diagnostic ignored "-Wunused-function" /* no test needs all of it */
+#pragma GCC diagnostic ignored "-Wunused-function" /* not every test uses all functions */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -28,13 +28,13 @@ static struct http_server *server;
 static int tcp_port;
 static char unix_path[108];
 
-/* What the handlers saw. */
+/* Recorded by the handlers. */
 static struct {
         unsigned headers, requests, errors, done, gone, rooms, body_ends;
         int last_error, last_status;
         struct http_request *request; /* kept by a handler that waits for the test */
         size_t body_bytes;            /* streamed in */
-        ssize_t take;                 /* how many of them to take; -1: all */
+        ssize_t take;                 /* maximum number of bytes to accept; -1: all */
         struct http_websocket *ws;
         unsigned ws_closed, ws_messages, ws_rooms;
         char last_address[64];
@@ -364,7 +364,7 @@ static void start(void)
         start_with(20000, 60);
 }
 
-/* Everything must be closed by the end, or the loop cannot be. */
+/* All handles must be closed before the loop can be closed. */
 static void stop(void)
 {
         for (struct kept_body *next; kept_bodies != NULL; kept_bodies = next) {
@@ -394,7 +394,7 @@ static void turn(unsigned ms)
         } while (clock_us() < until || (ms > 0 && ++turns < 10));
 }
 
-/* Milliseconds to wait for what must come.  Only a failure takes so long. */
+/* Maximum wait in milliseconds for an expected event.  Only a failure takes so long. */
 #define PATIENCE 30000
 
 #define WAIT_FOR(cond)                                                                                       \
@@ -457,7 +457,7 @@ static bool put(int fd, const char *text)
         return put_bytes(fd, text, strlen(text));
 }
 
-/* What was read and is not used up yet. */
+/* Bytes that were received but not consumed yet. */
 struct reader {
         int fd;
         char *data;
@@ -550,7 +550,7 @@ static bool get_chunks(struct reader *reader, struct answer *answer)
         }
 }
 
-/* One answer, its body too.  status -1: the server hung up, or nothing came (0). */
+/* Reads one response with its body.  status -1: the server closed the connection; 0: no response came. */
 static struct answer get_answer(struct reader *reader)
 {
         struct answer answer = {0};

@@ -1,4 +1,4 @@
-/* test/unit/http_limits.c -- the HTTP server: time, numbers, and its end. */
+/* test/unit/http_limits.c -- the HTTP server: time limits, connection limits, and shutdown. */
 #include "http/internal.h"
 
 #include "http_fixture.h"
@@ -35,7 +35,7 @@ TEST(ends_connections_without_progress)
 
         start_with(100, 1);
         server->limits.sweep_ms = 50;
-        fd = dial(); /* says nothing */
+        fd = dial(); /* sends nothing */
         WAIT_FOR(http_server_connections(server) == 1);
         WAIT_FOR(http_server_connections(server) == 0);
         close(fd);
@@ -45,7 +45,7 @@ TEST(ends_connections_without_progress)
         WAIT_FOR(http_server_connections(server) == 0);
         CHECK_INT(seen.done, 1);
         reader_done(&reader);
-        /* But a handler may take its time. */
+        /* A handler may take longer. */
         fd = dial();
         put(fd, "GET /never HTTP/1.1\r\nHost: x\r\n\r\n");
         turn(2500);
@@ -100,7 +100,7 @@ TEST(closes_idle_connections_for_new_ones)
         for (int i = 0; i < 30; i++)
                 close(fds[i]);
         WAIT_FOR(http_server_connections(server) == 0);
-        /* With requests under way on all of them the next one waits. */
+        /* If all connections have active requests, the next one waits. */
         for (int i = 0; i < 10; i++) {
                 held[i] = dial();
                 put(held[i], "GET /never HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -173,7 +173,7 @@ TEST(ends_with_everything_under_way)
         server = http_server_free(server);
         CHECK_INT(seen.gone, 4);
         CHECK_INT(seen.ws_closed, 1);
-        http_reply(silent, 200, NULL, NULL, 0); /* it did not know */
+        http_reply(silent, 200, NULL, NULL, 0); /* has no on_gone */
         uv_run(&loop, UV_RUN_DEFAULT);
         CHECK_INT(uv_loop_close(&loop), 0);
         for (int i = 0; i < 7; i++)

@@ -244,7 +244,7 @@ TEST(ends_websockets_that_break_the_rules)
         CHECK(ended(&reader));
         ws_over(&reader, ++closed);
 
-        reader = ws_open(false); /* leaves without a word */
+        reader = ws_open(false); /* disconnects without a close frame */
         close(reader.fd);
         reader.fd = -1;
         closed++;

@@ -1,4 +1,4 @@
-/* What reads the store, and the small parts of what writes it. */
+/* The functions that read the image store, and helper functions of its writer. */
 #include "image/store/store.h"
 
 #include "base/foreign_json.h"
@@ -139,7 +139,7 @@ TEST(images_are_found_by_name_and_by_id)
         CHECK(image_find(area, "0123456", &image, &err) == -ENOENT);
         CHECK(image_find(area, "0123456a", &image, &err) == 0);
         image = image_free(image);
-        put_document(dir, "meta/" OTHER, META(ID)); /* says that it is another */
+        put_document(dir, "meta/" OTHER, META(ID)); /* the document has another id */
         CHECK(image_find(area, OTHER, &image, &err) < 0);
         CHECK(image_list(area, &list, &n, &err) == 0 && n == 1);
         CHECK_STR(list[0]->names[0], "docker.io/library/python:3");

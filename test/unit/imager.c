@@ -4,14 +4,14 @@
 
 static char credentials[30000];
 
-/* Not in one piece anywhere but where a test puts it. */
+/* Builds the password at run time, so that memory contains it only where a test puts it. */
 static void put_password(char *ret)
 {
         for (int i = 0; i < 24; i++)
                 ret[i] = (char)('a' + i * 7 % 26);
 }
 
-/* How often the password is anywhere in the heap. */
+/* Counts the copies of the password in the heap. */
 static int in_heap(void)
 {
         char line[400], password[24];

@@ -72,7 +72,7 @@ TEST(invalid_utf8_becomes_the_replacement_character)
         }
 }
 
-/* The same, one character after the other. */
+/* The reference: escapes one character after the other. */
 static void plainly(FILE *out, const char *data, size_t len)
 {
         putc('"', out);

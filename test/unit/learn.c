@@ -18,7 +18,7 @@ static void count(struct learner *l, unsigned times, const char *imports, int64_
                 learner_count(l, imports, KNOWN, now_us);
 }
 
-/* The picked names as text. */
+/* Returns the picked names as text. */
 static const char *picked(struct learner *l, int64_t now_us)
 {
         static char text[2000];

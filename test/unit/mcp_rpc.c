@@ -12,7 +12,7 @@ static int read_text(const char *text, struct rpc_message *m)
                 return RPC_PARSE_ERROR;
         int code = rpc_read(document, m, &reason);
         CHECK(code == 0 || reason[0]);
-        json_decref(document); /* m points into it: only whether there is something may be looked at */
+        json_decref(document); /* m points into it: only compare with NULL */
         return code;
 }
 

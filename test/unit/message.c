@@ -185,7 +185,7 @@ TEST(frames_read_ahead_have_their_own_descriptors)
         close(fds[1]);
 }
 
-/* The rest of a frame that has one, and the next that has another, in one reading. */
+/* One read returns the rest of a frame with a descriptor, and the next frame with another. */
 TEST(a_frame_that_was_cut_keeps_its_descriptor)
 {
         int fds[2], first = descriptor_at(1), second = descriptor_at(2);

@@ -109,7 +109,7 @@ TEST(a_step_that_fails_leaves_the_old_version)
         CHECK_INT(ask("PRAGMA user_version"), 1);
         CHECK_INT(ask("SELECT count(*) FROM pragma_table_info('one')"), 1);
         CHECK_INT(ask("SELECT count(*) FROM sqlite_schema"), 1);
-        CHECK_INT(migrate(good, 3), 0); /* the next program can */
+        CHECK_INT(migrate(good, 3), 0); /* the next process can migrate it */
         remove_file();
 }
 

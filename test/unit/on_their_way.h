@@ -7,13 +7,13 @@
 #include "sys/rights.h"
 #include "test.h"
 
-#define SOMEBODY 65534 /* whom the kernel does not let send more than his share */
+#define SOMEBODY 65534 /* an unprivileged user, for whom the kernel enforces the limit */
 #define ON_THEIR_WAY 8
 #define NOT_HERE 100 /* what the child exits with */
 
 static struct rlimit limit_before;
 
-/* Valgrind keeps this limit to itself. */
+/* valgrind does not pass this limit to the kernel */
 static bool kernel_knows(FILE *limits, rlim_t limit)
 {
         char line[128];
@@ -36,7 +36,7 @@ static int send_too_many(void)
                 if (sys_rights_send(others[0], "x", 1, &fd, 1, 0) < 0)
                         return 3;
         const struct rlimit few = {ON_THEIR_WAY / 2, limit_before.rlim_max};
-        FILE *limits = fopen("/proc/self/limits", "re"); /* read when no other could be opened */
+        FILE *limits = fopen("/proc/self/limits", "re"); /* opened early: no descriptor is free later */
         if (setrlimit(RLIMIT_NOFILE, &few) < 0)
                 return 4;
         return kernel_knows(limits, few.rlim_cur) ? 0 : NOT_HERE;

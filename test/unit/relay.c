@@ -13,7 +13,7 @@
 struct end {
         struct relay *relay;
         char *buffers;
-        int socket; /* of the process that uses the relay */
+        int socket; /* the socket of the process that uses the relay */
         int result;
         pthread_t thread;
 };
@@ -119,7 +119,7 @@ static bool readable(int fd, int ms)
         return poll(&poll_fd, 1, ms) > 0;
 }
 
-/* Reads to the end, or as much as len. */
+/* Reads until the end, at most len bytes. */
 static size_t drain(int fd, char *data, size_t len)
 {
         size_t got = 0;
@@ -309,20 +309,20 @@ TEST(the_end_follows_all_output_and_does_not_wait_for_a_reader)
         ioctl(mine[1], FIONREAD, &there);
         waiting = (size_t)there;
         CHECK(waiting > 0 && waiting <= 65536);
-        /* The other command is not held up. */
+        /* The other command is not delayed. */
         CHECK_INT(write(others[1], "here", 4), 4);
         CHECK_INT(drain(other[1], byte, 4), 4);
         send_exited(&p, 6);
         CHECK_INT(message_receive(p.outside.socket, &m, byte, sizeof byte), 1);
         CHECK_INT(m.tag, 6);
-        /* Nor are messages, once this one has written all that goes anywhere. */
+        /* Messages are not delayed either, once this command has filled all buffers. */
         fill(data, len);
         CHECK_INT(drain(mine[1], got, len - 100000), len - 100000);
         pthread_join(thread, NULL);
         send_exited(&p, 5);
         message_send(p.inside.socket, INIT_DONE, 9, NULL, 0, NULL, 0, NULL, 0);
         CHECK_INT(message_receive(p.outside.socket, &m, byte, sizeof byte), 1);
-        CHECK_INT(m.tag, 9); /* the end waits */
+        CHECK_INT(m.tag, 9); /* the end of the command is held back */
         CHECK(!readable(p.outside.socket, 50));
         CHECK_INT(drain(mine[1], got + len - 100000, 100000), 100000);
         CHECK(!memcmp(got, data, len));
@@ -339,7 +339,7 @@ TEST(the_end_follows_all_output_and_does_not_wait_for_a_reader)
         free(got);
 }
 
-/* init has said that its last command ended, and is gone: nothing of it is lost. */
+/* init has reported the end of its last command and exited: nothing is lost. */
 TEST(output_before_the_end_of_init_arrives)
 {
         const size_t len = 60000;
@@ -407,7 +407,7 @@ TEST(many_commands_at_once_leave_no_descriptors)
         char got[16];
         struct pair p;
         pair_make(&p);
-        for (int round = 0; round < 8; round++) { /* more in all than there are places */
+        for (int round = 0; round < 8; round++) { /* more in total than there are streams */
                 for (int i = 0; i < N; i++)
                         spawn(&p, (uint32_t)(round * N + i + 1), mine[i], theirs[i]);
                 for (int i = 0; i < N; i++) {
@@ -462,7 +462,8 @@ TEST(a_terminal_has_its_size_and_its_end)
         pair_free(&p, false);
 }
 
-/* The outside, with the test as a hostile inside: what it sends ends it, and nothing else. */
+/* The outside relay, with the test as a hostile inside: invalid input ends the relay and has no other effect.
+ */
 static int result_of(const void *bytes, size_t len)
 {
         int stream[2];
@@ -488,7 +489,7 @@ TEST(invalid_frames_end_the_connection)
                 {RELAY_HELLO, RELAY_GREETING, 0}, /* a second one */
                 {RELAY_DATA, 0, 0},
                 {RELAY_DATA, 0, RELAY_DATA_MAX + 1},
-                {RELAY_DATA, 3, 1}, /* of a stream that is not there */
+                {RELAY_DATA, 3, 1}, /* for a stream that does not exist */
                 {RELAY_END, 3, 0},
                 {RELAY_GRANT, 0, 1}, /* more than the window */
                 {RELAY_GRANT, 0, UINT32_MAX},
@@ -501,7 +502,7 @@ TEST(invalid_frames_end_the_connection)
         } message = {{RELAY_DATA, 0, sizeof message.record}, {.type = INIT_STARTED, .tag = 1, .n_fds = 1}};
         for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
                 CHECK_INT(result_of(&bad[i], sizeof bad[i]), -EPROTO);
-        CHECK_INT(result_of("", 0), 0); /* an end is one */
+        CHECK_INT(result_of("", 0), 0); /* the end of the byte stream is no error */
         message.record.fds[0].stream = 1;
         message.record.fds[0].kind = RELAY_READS; /* a descriptor that init does not give */
         CHECK_INT(result_of(&message, sizeof message), -EPROTO);

@@ -58,9 +58,9 @@ __attribute__((constructor(101))) static void compile_filters(void)
 
 /* ---- the interpreter ------------------------------------------------------------- */
 
-/* What the program did on the way to its verdict. */
+/* Recorded while the program runs. */
 struct trace {
-        bool arguments; /* looked at one */
+        bool arguments; /* it loaded an argument */
         bool unusual;   /* an instruction at which the kernel's search for constants stops */
 };
 
@@ -430,7 +430,7 @@ TEST(allowed_without_a_look_at_the_arguments)
         }
 }
 
-/* Of these the kernel must see that the answer is always the same. */
+/* For these calls the kernel must detect that the filter always allows them. */
 TEST(busy_calls_skip_the_filter)
 {
         static const int busy[2][16] = {

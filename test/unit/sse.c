@@ -12,7 +12,7 @@ static int note(void *userdata, const char *name, char *data, size_t len, struct
         return strcmp(name, "stop") ? 0 : -ECANCELED;
 }
 
-/* In pieces of so many bytes. */
+/* Feeds the text in pieces of so many bytes. */
 static int feed(const char *text, size_t piece)
 {
         struct sse s;

@@ -290,7 +290,7 @@ TEST(a_missing_table_or_unreadable_key_is_refused)
         check_refused(-ENOENT, "cannot make /nonexistent/state.db", "");
 }
 
-/* A write that the disk did not take changes nothing in memory either. */
+/* If a write to the disk fails, memory is not changed either. */
 TEST(a_write_that_fails_changes_nothing)
 {
         AUTO(state_close) struct state *state = opened();
@@ -313,7 +313,7 @@ TEST(a_write_that_fails_changes_nothing)
         json_decref(about);
 }
 
-/* Whatever moment it is killed at: what was answered is there. */
+/* After a kill at any moment, every acknowledged change is there. */
 TEST(acknowledged_changes_survive_a_kill)
 {
         state_close(opened());

@@ -214,7 +214,7 @@ TEST(archives_of_other_programs_are_understood)
         }
 }
 
-/* Each must leave the secret alone and make nothing outside. */
+/* Each archive must leave the secret unchanged and create nothing outside. */
 static void refused(int expected)
 {
         finish();
@@ -369,12 +369,12 @@ TEST(the_bytes_are_limited)
         CHECK(strstr(err.hint, "--max-bytes") != NULL);
         CHECK_STR(content("in/a"), "12345");
         CHECK(!exists("in/b"));
-        begin_place(); /* the sum must not wrap around */
+        begin_place(); /* the sum of the sizes must not overflow */
         limits.bytes_max = UINT64_MAX;
         add('0', "a", "", "12345");
         add('x', "pax", "", "27 size=9000000000000000000\n");
         add('0', "b", "", "x");
-        CHECK_INT(unpack(512), -EPROTO); /* it ends in the middle */
+        CHECK_INT(unpack(512), -EPROTO); /* the archive ends in the middle of an entry */
         CHECK(!exists("in/b"));
 }
 
@@ -534,7 +534,7 @@ TEST(broken_archives_are_refused)
         }
         begin_place();
         add('0', "f", "", "x");
-        archive[0] = 'g'; /* the sum no longer fits */
+        archive[0] = 'g'; /* the checksum no longer fits its field */
         refused(-EPROTO);
         begin_place();
         add('0', "f", "", "x");

@@ -45,7 +45,7 @@ struct test {
 
 /* Shared by the child that runs the tests and the parent that watches it. */
 struct test_progress {
-        const struct test *now; /* NULL: all have run */
+        const struct test *now; /* the running test; NULL: all have run */
         double started;
         int passed, failed, skipped;
 };
@@ -87,7 +87,7 @@ static inline void test_call(const struct test *test)
 #define TEST_ON_FAILURE(file, line) /* torture.c defines it */
 #endif
 
-/* True if the failure should be explained. */
+/* Counts the failure.  Returns true if it should be printed. */
 static inline bool test_fail(const char *file, int line)
 {
         TEST_ON_FAILURE(file, line);
@@ -237,7 +237,7 @@ int main(int argc, char **argv)
                 else if (strcmp(argv[i], "--list") == 0)
                         list = true;
         }
-        setvbuf(stdout, NULL, _IOLBF, 0); /* so that a crash loses nothing */
+        setvbuf(stdout, NULL, _IOLBF, 0); /* unbuffered, so that a crash loses no output */
         for (struct test *test = test_first; test != NULL; test = test->next) {
                 if (strstr(test->name, only) == NULL)
                         continue;

@@ -25,7 +25,7 @@ TEST(control_characters_are_replaced)
                   "?31m"); /* CSI as one character */
         CHECK_STR(safe("\xe2\x80\xae"
                        "evil"),
-                  "?evil"); /* writing turned around */
+                  "?evil"); /* right-to-left override */
         CHECK_STR(safe("\xe2\x80\xa8"), "?");
         CHECK_STR(safe("\x9b"
                        "31m\xff"),

@@ -13,7 +13,7 @@
 
 static struct netns_record fresh;
 
-/* A new one, as the keeper makes them ahead; and what it says of itself. */
+/* Makes a namespace as the keeper does in advance, and reads its counters. */
 static struct netns_kept make_netns(struct netns_record *ret)
 {
         struct netns_visit visit;
@@ -80,7 +80,7 @@ static bool binds_name(void)
         return bind_name() >= 0;
 }
 
-/* What is on its way through a socket that is itself on its way: it will never be received. */
+/* Sends a descriptor through a socket that is itself in flight: it will never be received. */
 static bool leave_in_flight(int fd)
 {
         int pair[2];

@@ -129,7 +129,7 @@ TEST(counters_of_a_sandbox_are_differences)
         now.known = 0;
         verdict_count(&f, &before, 100, &now);
         CHECK(!f.counted);
-        CHECK_INT(f.usage.cpu_us, 0); /* the counter was set back */
+        CHECK_INT(f.usage.cpu_us, 0); /* the counter was reset */
 }
 
 static struct cella_result hint_of(enum cella_status status, const struct cella_limits *limits)
