@@ -28,7 +28,7 @@ def document(about):
 
 
 def needs(programs):
-    """{program: its file} and the libraries of all of them."""
+    """Returns {program: its file}, and the libraries that all of them need."""
     found = {os.path.basename(name): os.path.realpath(shutil.which(name)) for name in programs}
     out = subprocess.run(["ldd", *found.values()], capture_output=True, text=True, check=False).stdout
     libraries = {word for line in out.splitlines() if not line.endswith(":") for word in line.split() if word[0] == "/"}
@@ -93,7 +93,7 @@ class Image:
         put(self.path(name), text, mode)
 
     def link(self, name, target):
-        """name leads to target, whatever was there."""
+        """Makes the name refer to target, and replaces what was there."""
         path = self.path(name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         if os.path.islink(path) or os.path.isfile(path):
@@ -111,7 +111,7 @@ class Image:
         put(os.path.join(self.store, "refs", self.name.replace("/", "%2F")), self.id)
 
     def done(self, uid=None):
-        """It belongs to the store's owner, as everything in a store.  Returns it."""
+        """Gives the image to the store's owner, as everything in a store. Returns the image."""
         if support.is_root():
             uid = owner() if uid is None else uid
             for directory, names, files in os.walk(self.store):
@@ -125,7 +125,7 @@ class Image:
 
 
 def copy_python(image):
-    """What the system's python3 needs to start, beside its program; a tenth of all there is."""
+    """Copies the part of the standard library that python3 needs to start."""
     source = subprocess.run(["/usr/bin/python3", "-c", "import os; print(os.path.dirname(os.__file__))"],
                             capture_output=True, text=True, check=True).stdout.strip()  # fmt: skip
     for directory in ("", "encodings", "collections", "importlib", "json", "re", "lib-dynload"):
@@ -137,7 +137,7 @@ def copy_python(image):
 
 
 def tree(path):
-    """Everything that can be said about a directory's content, as one value."""
+    """Returns names, types, modes, owners and contents below a directory, as one value."""
     found = []
     for directory, names, files in os.walk(path):
         names.sort()

@@ -35,7 +35,7 @@ static inline struct box box_new_with(void (*change)(struct cella_options *))
                 change(&options);
         signal(SIGPIPE, SIG_IGN);
         struct sandbox_parts parts = SANDBOX_PARTS_NONE;
-        parts.freezable = true; /* a long-lived one */
+        parts.freezable = true; /* a long-lived sandbox */
         if (sandbox_assemble(&options, &parts, 0, &box.sandbox, &err) < 0 ||
             sandbox_wait_ready(box.sandbox, &err) < 0) {
                 printf("FAIL %s: no sandbox: %s\n", test_name, err.msg);
@@ -69,7 +69,7 @@ static inline bool box_readable(struct box *box, int timeout_ms)
         return poll(&fd, 1, timeout_ms) > 0;
 }
 
-/* The next answer with this tag; NULL when none comes in time.  The caller frees it. */
+/* Returns the next answer with this tag, which the caller frees; NULL if none comes in time. */
 static inline struct letter *box_hear_for(struct box *box, uint32_t tag, int timeout_ms)
 {
         int64_t until = clock_us() + timeout_ms * 1000LL;
@@ -98,7 +98,7 @@ static inline struct letter *box_hear(struct box *box, uint32_t tag)
         return box_hear_for(box, tag, 60000); /* a busy machine; a test has 120 s */
 }
 
-/* The type of the next answer; 0: none. */
+/* Returns the type of the next answer; 0: none came. */
 static inline uint32_t box_hear_type(struct box *box, uint32_t tag)
 {
         struct letter *l = box_hear(box, tag);
@@ -141,7 +141,7 @@ static inline void box_send(struct box *box, uint32_t type, uint32_t tag, const 
 {
         int r = message_send(box->sandbox->control, type, tag, fds, n_fds, data, len, NULL, 0);
         CHECK_INT(r, 0);
-        if (r < 0) { /* there is no going on */
+        if (r < 0) { /* the test cannot continue */
                 siginfo_t info = {0};
                 waitid(P_PID, (id_t)box->sandbox->pid, &info, WEXITED | WNOHANG | WNOWAIT);
                 printf("FAIL %s: init is gone: code %d, status %d\n", test_name, info.si_code,

@@ -103,7 +103,7 @@ BOX_TEST(started_has_the_pid, NULL)
 
 BOX_TEST(eight_commands_at_once_end_one_by_one, NULL)
 {
-        /* Each with a child in another session and a daemon that lost its parents. */
+        /* Each command has a child in another session, and an orphaned daemon. */
         const char *script = "setsid sh -c '" FOREVER "' & (setsid setsid sh -c '" FOREVER "' &) ; " FOREVER;
         for (uint32_t tag = 1; tag <= 8; tag++) {
                 box_script(box, tag, INIT_TELL_STARTED, script, -1);
@@ -153,7 +153,7 @@ BOX_TEST(a_signal_goes_to_the_commands_group_only, NULL)
         CHECK(read_until(out[0], "got", 5000));
         CHECK_INT(box_end(box, 2), exited(7));
         CHECK(!box_readable(box, 20));
-        box_signal(box, SIGTERM, 0); /* to all: supervisors are not for it */
+        box_signal(box, SIGTERM, 0); /* a signal to all processes does not reach supervisors */
         CHECK_INT(box_end(box, 1), SIGTERM);
         close(out[0]);
 }
@@ -224,7 +224,7 @@ static void many_processes(struct cella_options *options)
         options->limits.processes = 200;
 }
 
-/* bomb runs beside a command that keeps working, until its tag is killed. */
+/* Runs the bomb beside a working command until the tag of the bomb is killed. */
 static void outrun(const char *const *bomb)
 {
         AUTO(box_done) struct box box = box_new_with(many_processes);
@@ -387,7 +387,7 @@ BOX_TEST(a_command_has_descriptors_0_to_2_and_no_signal_blocked, NULL)
                           "ls /proc/self/fd | tr '\\n' ' '; grep -E 'Sig(Blk|Ign|Cgt)' /proc/self/status",
                           out, sizeof out),
                   0);
-        CHECK(!strncmp(out, "0 1 2 3 Sig", 11)); /* 3 is of ls */
+        CHECK(!strncmp(out, "0 1 2 3 Sig", 11)); /* 3 was opened by ls itself */
         CHECK(strstr(out, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n") != NULL);
 }
 

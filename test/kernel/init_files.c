@@ -206,7 +206,7 @@ BOX_TEST(a_write_that_is_killed_did_not_happen, NULL)
         box_operate(box, 5, WRITE("f"), in[0]);
         CHECK_INT(write(in[1], "new", 3), 3);
         usleep(50000);
-        box_signal(box, SIGTERM, 5); /* not this */
+        box_signal(box, SIGTERM, 5); /* has no effect on an operation */
         CHECK(!box_readable(box, 50));
         box_signal(box, SIGKILL, 5);
         CHECK_INT(box_end(box, 5), SIGKILL);
@@ -224,7 +224,7 @@ BOX_TEST(operations_go_on_beside_commands, NULL)
         CHECK_INT(box_hear_type(box, 1), INIT_STARTED);
         box_operate(box, 2, WRITE("slow"), in[0]);
         CHECK_INT(box_put(box, WRITE("fast"), "x", 1), 0);
-        box_script(box, 3, 0, "kill -STOP -1", -1); /* helpers too: they are made to go on */
+        box_script(box, 3, 0, "kill -STOP -1", -1); /* also helpers: SIGCONT continues them */
         CHECK_INT(box_put(box, WRITE("faster"), "x", 1), 0);
         CHECK_INT(write(in[1], "abc", 3), 3);
         close(in[0]);
@@ -389,7 +389,7 @@ BOX_TEST(a_tree_of_any_depth_is_removed, many_inodes)
 
 /* ---- archives -------------------------------------------------------------------- */
 
-/* Runs a command of the host; its output. */
+/* Runs a command on the host and returns its output. */
 static size_t host(const char *command, char *data, size_t size)
 {
         FILE *f = popen(command, "r");
@@ -412,7 +412,7 @@ TEST(archives_of_tar_are_unpacked)
         for (size_t i = 0; i < ARRAY_LEN(formats); i++) {
                 AUTO(box_done) struct box box = box_new_with(NULL);
                 char command[2000], sums[2][4000];
-                /* Old formats cannot say everything. */
+                /* Old formats cannot store all attributes. */
                 bool all = i == 1 || i == 2;
                 snprintf(command, sizeof command,
                          "d=$(mktemp -d) && cd $d && %s && %s && tar --format=%s -cf t -C src . "
@@ -470,7 +470,7 @@ BOX_TEST(tar_understands_our_archives, NULL)
                  file);
         outside[host(command, outside, sizeof outside - 1)] = '\0';
         CHECK_STR(inside, outside);
-        /* And ourselves. */
+        /* The same with our own unpacker. */
         CHECK_INT(box_put(box, UNTAR("copy"), other, used), 0);
         CHECK_INT(box_ask(box, "diff -r src copy"), 0);
         CHECK_INT(box_get(box, TAR("src/hello.txt"), other, sizeof other, &used), 0);
@@ -586,7 +586,7 @@ BOX_TEST(hostile_archives_are_refused, NULL)
 BOX_TEST(archives_that_plant_links_do_not_write_through_them, NULL)
 {
         char *p;
-        /* A link may lead anywhere in here, as that of a Python environment does. */
+        /* A link may have any target inside the sandbox, as in a Python environment. */
         p = finish(header(header(header(other, '2', "abs", "/tmp", 0), '2', "up", "../..", 0), '0', "abs/f",
                           "", 0));
         CHECK_INT(box_put(box, UNTAR("l"), other, (size_t)(p - other)), ENOTDIR);
@@ -596,7 +596,7 @@ BOX_TEST(archives_that_plant_links_do_not_write_through_them, NULL)
                           0));
         CHECK_INT(box_put(box, UNTAR("d"), other, (size_t)(p - other)), ENOTDIR);
         CHECK_INT(box_ask(box, "test ! -e d/real/f"), 0);
-        /* A link that is there already leads out. */
+        /* An existing link leads out of the directory. */
         CHECK_INT(box_ask(box, "mkdir /tmp/victim e; ln -s /tmp/victim e/way; ln -s /tmp/victim/f e/f; "
                                "echo safe > /tmp/victim/f; ln /workspace/keep e/h 2>/dev/null; echo 1 > "
                                "keep; ln keep e/k"),

@@ -100,7 +100,7 @@ static int make_habits(void)
         return wrong;
 }
 
-/* What init itself has done, a moment before the filter. */
+/* Calls that init itself made just before it loaded the filter. */
 static int do_as_init(void)
 {
         static const int steps[] = {SYS_unshare,     SYS_setns,  SYS_umount2,      SYS_pivot_root,
@@ -188,7 +188,7 @@ static int be_late(void)
                 return 1;
         for (int i = 0; i < 5; i++)
                 if ((children[i] = fork()) == 0) {
-                        /* After this write it sleeps only in the call, or behind it. */
+                        /* After this write, the process sleeps only in the call, or after it. */
                         if (read(go[0], &byte, 1) == 1 && write(begun[1], "b", 1) == 1)
                                 call(calls[i].number, calls[i].a, calls[i].b, calls[i].c, 0);
                         pause();
@@ -221,7 +221,7 @@ static int flood(int processes, int each)
         return wrong;
 }
 
-/* Whatever else this process or another of its user has open, it is not what init listens on. */
+/* No process of the code has the descriptor on which init receives notifications. */
 static int find_listener(void)
 {
         char path[64], link[64];
@@ -404,7 +404,7 @@ BOX_TEST(a_signal_does_not_change_the_answer, NULL)
         CHECK_INT(take_reported(box, NULL, 0), 1);
 }
 
-/* Nothing that waits for init when the command ends is lost. */
+/* Notifications that are pending when the command ends are not lost. */
 BOX_TEST(refused_calls_are_reported_before_the_end, NULL)
 {
         const struct init_list changed = {.since_ns = UINT64_MAX};
@@ -454,7 +454,7 @@ BOX_TEST(code_cannot_find_the_listener_of_init, NULL)
 {
         int never[2];
         CHECK_INT(pipe2(never, O_CLOEXEC), 0);
-        /* A helper of init's beside it, which has copies of its descriptors for a while. */
+        /* A helper of init runs at the same time and has copies of its descriptors for a while. */
         box_operate(box, 9,
                     &(struct operation){
                             .operation = INIT_WRITE, .length = UINT64_MAX, .mode = 0644, .path = "slow"},
@@ -497,7 +497,7 @@ BOX_TEST(a_flood_of_a_million_ends, many_processes)
         printf("   (%lld a second)\n", (long long)(1000000LL * 1000000 / took));
 }
 
-/* The owner has its turn between any two of them. */
+/* Requests of the owner are served between any two notifications. */
 BOX_TEST(others_are_served_beside_a_flood, many_processes)
 {
         int out[2];
@@ -539,7 +539,7 @@ TEST(a_sandbox_full_of_questions_ends_at_once)
         close(out[0]);
 }
 
-/* ---- where no listener is possible ----------------------------------------------- */
+/* ---- hosts without seccomp listeners ---------------------------------------------- */
 
 /* Runs check in a process of its own, with a filter that is loaded with flags. */
 static void behind(const struct sock_filter *filter, unsigned short len, unsigned flags, void (*check)(void))

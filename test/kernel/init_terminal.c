@@ -3,7 +3,7 @@
 
 #include "init_box.h"
 
-/* Starts argv on a terminal; its master. */
+/* Starts argv on a terminal and returns the terminal's master. */
 static int start(struct box *box, uint32_t tag, uint32_t flags, const char *const *argv)
 {
         box_spawn_in(box, tag, INIT_TERMINAL | flags, "/workspace", argv, NULL, 0);
@@ -25,7 +25,7 @@ static void type(int master, const char *text)
         CHECK_INT(write(master, text, strlen(text)), strlen(text));
 }
 
-/* No more output: the end as the owner of a terminal sees it. */
+/* Waits for the end of the output, as the owner of the terminal sees it. */
 static bool at_end(int master)
 {
         char data[4096];
@@ -132,7 +132,7 @@ BOX_TEST(full_screen_programs_and_prompts_work, NULL)
         CHECK_INT(box_end(box, 2), 0);
         close(master);
 
-        master = start(box, 3, 0, secret); /* by /dev/tty, its echo off */
+        master = start(box, 3, 0, secret); /* opened as /dev/tty, with echo off */
         CHECK(read_until(master, "ask: ", 5000));
         type(master, "word\n");
         CHECK(read_until(master, "got word", 5000));

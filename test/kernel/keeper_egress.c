@@ -34,7 +34,7 @@ static void read_text(const char *path, char *ret, size_t size)
                 close(fd);
 }
 
-/* Waits for one more of its sockets. */
+/* Waits for the socket of one more egress process. */
 static bool next_egress(int ms)
 {
         union fake_packet p;
@@ -59,7 +59,7 @@ static pid_t find_egress(void)
         return 0;
 }
 
-/* It answers what only an egress process would: it runs. */
+/* Sends a request that only a running egress process answers. */
 static bool counts(int socket)
 {
         const struct egress_about count = {.type = EGRESS_COUNT, .number = 42, .sandbox = 4711};
@@ -100,7 +100,8 @@ TEST(the_egress_process_has_no_privilege)
                 CHECK(strstr(status, "Gid:\t1879048189\t1879048189\t1879048189\t1879048189") != NULL);
                 CHECK(strstr(status, "Groups:\t \n") != NULL || strstr(status, "Groups:\t\n") != NULL);
                 CHECK(strstr(status, "CapBnd:\t0000000000000000") != NULL);
-                /* Only descriptors that it got at its start or made: no socket of the server, no state. */
+                /* It has only descriptors that it got at its start or made: no socket of the server, no
+                 * state. */
                 CHECK(fake_held(pid).others <= 4 + 8);
                 for (int fd = 0; fd < 3; fd++) {
                         char link[64] = "";
@@ -217,8 +218,8 @@ static ino_t namespace(int *ret_hold)
         return 0;
 }
 
-/* That of a new sandbox, which is ended again.  The keeper is given no rest meanwhile, in which it would make
- * new ones, and have no use for an old one. */
+/* Returns the namespace of a new sandbox, which is ended again.  The keeper gets no idle time, in which it
+ * would make new ones, and have no use for an old one. */
 static ino_t namespace_of(const struct keeper_make *make, int *ret_hold)
 {
         struct fake_sandbox s;
@@ -245,7 +246,7 @@ TEST(a_namespace_with_a_network_is_not_used_again)
         if (geteuid() != 0)
                 SKIP("not started as root");
         fake_fill(&make);
-        /* Until it has some ready, and knows what a new one looks like. */
+        /* Waits until the keeper has spare namespaces and has recorded the counters of a new one. */
         for (int i = 0; i < 500 && fake_held(d.pid).networks < 4; i++)
                 usleep(10000);
         for (make.network = 0; make.network < 2; make.network++) {
@@ -258,7 +259,7 @@ TEST(a_namespace_with_a_network_is_not_used_again)
                         close(other);
                 }
                 close(hold);
-                CHECK_INT(again, !make.network); /* one without is: else this would show nothing */
+                CHECK_INT(again, !make.network); /* the control case: without a network */
         }
 }
 
@@ -268,7 +269,7 @@ static int by_size(const void *a, const void *b)
         return x < y ? -1 : x > y;
 }
 
-/* In turns, so that whatever else the machine does is in both. */
+/* Alternately, so that other load on the machine affects both. */
 TEST(a_network_costs_less_than_a_millisecond)
 {
         enum { ROUNDS = 120 };

@@ -65,7 +65,7 @@ static void add_file(char *text, size_t size, const char *path, char between)
         text[used + (size_t)n] = '\0';
 }
 
-/* How it finds itself: identity, arguments, environment, descriptors. */
+/* The fake server reports its identity, arguments, environment and descriptors. */
 static void write_report(char *text, size_t size)
 {
         text[0] = '\0';

@@ -57,30 +57,30 @@ void fake_tell(struct fake_daemon *d, char how);
 int fake_wait(struct fake_daemon *d, int ms);
 /* Closes and removes everything, whatever state it is in; nothing if it was done already. */
 void fake_done(struct fake_daemon *d);
-/* What it logged. */
+/* Returns the daemon's log. */
 void fake_log(const struct fake_daemon *d, char *text, size_t size);
 
 bool fake_send(struct fake_daemon *d, const void *packet, size_t len);
-/* The next packet but KEEPER_EGRESS, which comes when it likes; *fd is the caller's.  Returns its length, 0
- * at the end, -1 after ms. */
+/* Receives the next packet except KEEPER_EGRESS, which can come at any time; the caller owns *fd.  Returns
+ * its length, 0 at the end, -1 after ms. */
 ssize_t fake_receive(struct fake_daemon *d, union fake_packet *packet, int *fd, int ms);
-/* Asks about a sandbox; and waits for the answer with that number, if type is not 0, leaving out
+/* Sends a request about a sandbox, and, if type is not 0, waits for the answer with its number, skipping
  * KEEPER_DIED. */
 bool fake_ask(struct fake_daemon *d, uint32_t what, uint32_t handle, uint32_t type,
               union fake_packet *answer);
 
 void fake_fill(struct keeper_make *make);
 bool fake_make(struct fake_daemon *d, const struct keeper_make *make, struct fake_sandbox *ret);
-/* Waits for the walls, and takes the way out that may come before them. */
+/* Waits for INIT_READY, and receives an INIT_NETWORK that may come before. */
 bool fake_ready(struct fake_sandbox *s);
 /* Starts a shell script; its output is discarded. */
 bool fake_spawn(struct fake_sandbox *s, const char *script, bool final);
-/* Waits for its end.  Returns the wait status, -1 if it did not come. */
+/* Waits for the end of the script.  Returns its wait status, or -1 if it did not end in time. */
 int fake_exited(struct fake_sandbox *s);
 
-/* Processes below pid, itself not included.  Returns how many. */
+/* Lists the descendants of pid.  Returns their number. */
 size_t fake_descendants(pid_t pid, pid_t *ret, size_t max);
-/* Of these, how many are there still, zombies aside. */
+/* Returns how many of these processes still exist, without zombies. */
 size_t fake_alive(const pid_t *pids, size_t n);
 /* The name of the control group of a process, cella-N; empty if it has none. */
 void fake_group(pid_t pid, char *ret, size_t size);

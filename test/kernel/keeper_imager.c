@@ -33,7 +33,7 @@ static bool down(void)
         return good;
 }
 
-/* With that script beside it; text NULL: with none. */
+/* Starts a daemon with this script as cella-image; text NULL: without one. */
 static bool up(const char *text)
 {
         char path[128], log[4096];
@@ -54,7 +54,7 @@ static bool up(const char *text)
         return false;
 }
 
-/* The socket of a new one, or -1 with the error. */
+/* Returns the socket of a new cella-image, or -1 with the error. */
 static int want(struct cella_err *err)
 {
         static uint32_t number = 1000;
@@ -149,12 +149,12 @@ TEST(a_second_cella_image_starts_after_the_first_is_dead)
                         close(last);
                 last = fd;
         }
-        /* And after one that was killed. */
+        /* The same after a kill. */
         pid_t pid = find_imager();
         CHECK(pid > 0 && kill(pid, SIGKILL) == 0 && has_ended(last));
         close(last);
         CHECK((last = want(&err)) >= 0 && read_line(last, line, sizeof line) && echoes(last));
-        /* The end of the keeper ends all. */
+        /* The end of the keeper ends cella-image, too. */
         pid = find_imager();
         kill(d.pid, SIGKILL);
         CHECK(has_ended(last) && pid > 0);

@@ -31,13 +31,13 @@ static bool is_root(void)
         return geteuid() == 0;
 }
 
-/* An emulated machine has no time for many. */
+/* Fewer on an emulated machine. */
 static int rounds(int n)
 {
         return fake_slack() > 1 ? (n + 9) / 10 : n;
 }
 
-/* Whether it holds within ms. */
+/* Waits until the condition is true, at most ms.  Returns whether it is. */
 #define SOON(condition, ms)                                                                                  \
         __extension__({                                                                                      \
                 double until_ = fake_now_ms() + (ms)*fake_patience();                                        \
@@ -129,7 +129,7 @@ TEST(reports_an_init_that_ended_by_itself)
         CHECK(fake_ask(&d, KEEPER_COUNT, s.handle, KEEPER_COUNTED, &p));
         CHECK(fake_ask(&d, KEEPER_KILL, s.handle, 0, NULL));
         CHECK(fake_ask(&d, KEEPER_END, s.handle, KEEPER_ENDED, &p));
-        /* And one that is killed. */
+        /* The same for a killed sandbox. */
         CHECK(fake_make(&d, NULL, &s) && fake_ready(&s));
         CHECK(fake_ask(&d, KEEPER_KILL, s.handle, 0, NULL));
         CHECK(fake_receive(&d, &p, NULL, 2000) > 0 && p.type == KEEPER_DIED && p.about.sandbox == s.handle);
@@ -222,7 +222,7 @@ TEST(namespaces_are_kept_while_they_are_needed)
                 SKIP("not started as root");
         fake_up(&d, NULL);
         CHECK(SOON(fake_held(d.pid).networks > SPARE_AHEAD / 2,
-                   2000)); /* it knows what a new one looks like */
+                   2000)); /* the keeper has recorded the counters of a new namespace */
         int quick = 0; /* rounds; in a slow one, namespaces may be unused for so long that they are removed */
         for (int round = 0; round < 4 || (quick == 0 && round < 40); round++) {
                 const double begun = fake_now_ms();
@@ -258,7 +258,7 @@ static bool reuses_groups(void)
         return is_root() && (!is_v2() || major > 6 || (major == 6 && minor >= 12));
 }
 
-/* The group of the only sandbox there is. */
+/* Returns the group of the only sandbox. */
 static void its_group(char *ret, size_t size)
 {
         pid_t pids[MANY];
@@ -268,7 +268,7 @@ static void its_group(char *ret, size_t size)
                 fake_group(pids[i], ret, size);
 }
 
-/* More sandboxes, one after the other, than there are groups to take before one that was added last. */
+/* Number of sandboxes after which the group that was added last must have been reused. */
 #define ROUNDS_UNTIL_REUSE 40
 
 static void fill_small(struct keeper_make *make)
@@ -278,7 +278,7 @@ static void fill_small(struct keeper_make *make)
         make->limits.processes = 8;
 }
 
-/* Runs it in a sandbox of its own and says in which group, and what that counted. */
+/* Runs the script in a new sandbox.  Returns the group and its counters. */
 static void run_counted(const char *script, char group[24], struct keeper_counted *ret)
 {
         struct keeper_make make;
@@ -316,7 +316,7 @@ TEST(groups_are_reused_if_they_show_nothing_of_their_last_sandbox)
         struct keeper_counted counted;
         if (!is_root())
                 SKIP("not started as root");
-        /* What the kernel frees late may be too much: so those that are expected to serve again are tried
+        /* The kernel may free memory too late: so groups that are expected to be reused are tried
          * some times. */
         for (size_t i = 0, tries = 0; i < ARRAY_LEN(first);) {
                 fake_up(&d, NULL);
@@ -376,7 +376,7 @@ TEST(counters_of_reused_groups_are_lent)
                 SKIP("needs root, and cgroup v1 or Linux 6.12");
         fake_up(&d, NULL);
         for (int tries = 0; tries < 5 * ROUNDS_UNTIL_REUSE && strcmp(first, again) != 0; tries++) {
-                /* If the kernel was still freeing its contents, it was removed: then another. */
+                /* If the kernel was still freeing its contents, the group was removed: try another. */
                 if (tries % ROUNDS_UNTIL_REUSE == 0)
                         run_counted(GROW "20" TIMES, first, &counted);
                 fill_small(&make);
@@ -393,7 +393,8 @@ TEST(counters_of_reused_groups_are_lent)
                         CHECK(lent.fd[i] < 0 || i == MEMORY_PEAK ||
                               (fcntl(lent.fd[i], F_GETFL) & O_ACCMODE) == O_RDONLY);
                 CHECK(fake_spawn(&s, GROW "18" TIMES "; /bin/true; /bin/true; exec sleep 100", true));
-                /* What they say is of this sandbox, and what the keeper says. */
+                /* The files have the counters of this sandbox, and they equal those that the keeper reports.
+                 */
                 CHECK(SOON((counters_usage(&lent, &usage), usage.memory_peak_bytes > 4u << 20), 2000));
                 CHECK(fake_ask(&d, KEEPER_COUNT, s.handle, KEEPER_COUNTED, &p));
                 counters_usage(&lent, &usage);
@@ -409,7 +410,7 @@ TEST(counters_of_reused_groups_are_lent)
         CHECK(!strcmp(first, again));
 }
 
-/* A limit of the group in its file; below: its hierarchy on v1. */
+/* Reads a limit of the group from its file; below: the hierarchy on v1. */
 static uint64_t limit_in(const char *below, const char *file, const char *group)
 {
         char path[512], text[64] = "";
@@ -430,7 +431,7 @@ static void check_limits(const struct keeper_make *make, const char *group)
         CHECK_INT(limit_in("/sys/fs/cgroup/pids/", "pids.max", group), make->limits.processes + 1);
 }
 
-/* Makes sandboxes until one has this group, whose limits are checked.  Returns whether one came. */
+/* Makes sandboxes until one has this group, and checks its limits.  Returns false if none got it. */
 static bool comes_again(const struct keeper_make *make, const char *group)
 {
         struct fake_sandbox s;
@@ -497,7 +498,7 @@ TEST(groups_are_made_ahead)
                 end(&s[i]);
 }
 
-/* One sandbox after the other: the same groups serve, and none is made or removed. */
+/* Sandboxes one after the other use the same groups; none is made or removed. */
 TEST(in_a_steady_state_no_group_is_made_or_removed)
 {
         struct fake_sandbox s;
@@ -544,7 +545,7 @@ TEST(groups_of_many_ended_sandboxes_are_removed)
         CHECK(removed);
 }
 
-/* A view that a sandbox left is for the next ones, and for a second. */
+/* A view that a sandbox handed over is used by the next ones, for one second. */
 TEST(a_view_is_released_when_it_expires)
 {
         struct fake_sandbox s;
@@ -564,7 +565,7 @@ TEST(a_sandbox_that_is_ended_while_it_is_built_leaves_nothing_incomplete)
         fake_up(&d, NULL);
         for (int i = 0; i < rounds(600); i++) {
                 CHECK(fake_make(&d, NULL, &s));
-                usleep((useconds_t)(i % 60) * 30); /* before it is there, and at each step */
+                usleep((useconds_t)(i % 60) * 30); /* before the view arrives, and at each step */
                 end(&s);
                 CHECK(fake_make(&d, NULL, &s) && fake_ready(&s));
                 CHECK(fake_spawn(&s, "[ $(id -u) = 1000 ] && [ -O /workspace ] && cd /workspace && : >x",
@@ -588,7 +589,7 @@ TEST(the_keeper_survives_a_view_without_free_descriptors)
         CHECK(prlimit(d.pid, RLIMIT_NOFILE, NULL, &before) == 0);
         few.rlim_max = before.rlim_max;
         for (int i = 0; i < 3; i++) {
-                kill(d.pid, SIGSTOP); /* it makes this one first, and reads about the view afterwards */
+                kill(d.pid, SIGSTOP); /* it makes this sandbox before it receives the view */
                 CHECK(fake_send(&d, &make, sizeof make));
                 kill(d.pid, SIGCONT);
                 usleep(300);
@@ -618,7 +619,7 @@ TEST(the_keeper_survives_a_view_without_free_descriptors)
         fake_done(&d);
 }
 
-/* A few sandboxes in different conditions. */
+/* Makes a few sandboxes in different states. */
 static size_t populate(struct fake_sandbox *s, size_t n)
 {
         struct keeper_make make;
@@ -640,7 +641,7 @@ static size_t populate(struct fake_sandbox *s, size_t n)
         return made;
 }
 
-/* Everything of a daemon is dead within a second; and the next one finds the rest. */
+/* All processes of a daemon are dead within a second, and the next daemon removes what is left. */
 static void check_gone(const pid_t *pids, size_t n, char groups[][24], size_t n_groups)
 {
         /* The end of the server also closes descriptors in packets that it had not read. */
@@ -649,7 +650,7 @@ static void check_gone(const pid_t *pids, size_t n, char groups[][24], size_t n_
         d.keeper = d.link = -1;
         CHECK(SOON(fake_alive(pids, n) == 0, 1000));
         CHECK(fake_start(&d, true, NULL));
-        for (size_t i = 0; i < n_groups; i++) /* any other cella on this host may have been faster */
+        for (size_t i = 0; i < n_groups; i++) /* another cella on this host may have removed them first */
                 CHECK(SOON(!fake_group_exists(groups[i]), 2000));
         stop();
 }
@@ -678,7 +679,7 @@ TEST(killing_the_keeper_ends_all_sandboxes)
                 CHECK(n > 8);
                 kill(d.pid, SIGKILL);
                 CHECK_INT(fake_wait(&d, 1000), 128 + SIGKILL);
-                /* The server dies with it, and its descriptors: ours stand for them. */
+                /* The server dies with the keeper, which closes its descriptors: close the test's, too. */
                 for (size_t i = 0; i < made; i++)
                         close(s[i].control);
                 check_gone(pids, n, groups, n_groups);
@@ -686,7 +687,7 @@ TEST(killing_the_keeper_ends_all_sandboxes)
         }
 }
 
-/* The moment is chance: while sandboxes are being made and ended. */
+/* The moment of the kill is random, while sandboxes are being made and ended. */
 TEST(a_keeper_killed_at_any_moment_leaves_nothing)
 {
         struct keeper_make make;
@@ -712,7 +713,7 @@ TEST(a_keeper_killed_at_any_moment_leaves_nothing)
                 size_t n = fake_descendants(d.pid, pids, MANY);
                 kill(d.pid, SIGKILL);
                 CHECK_INT(fake_wait(&d, 1000), 128 + SIGKILL);
-                /* The server's descriptors are closed with it; ours stand for them. */
+                /* The server dies with the keeper, which closes its descriptors: close the test's, too. */
                 for (int i = 0; i < n_fds; i++)
                         close(fds[i]);
                 check_gone(pids, n, NULL, 0);
@@ -766,13 +767,13 @@ static void check_freezing(void)
         CHECK(fake_spawn(&s, "while :; do :; done & while :; do :; done", false));
         CHECK(SOON(cpu_us(&s) > 10000, 1000));
         CHECK(fake_ask(&d, KEEPER_FREEZE, s.handle, KEEPER_DONE, NULL));
-        CHECK(fake_ask(&d, KEEPER_FREEZE, s.handle, KEEPER_DONE, NULL)); /* once more is no harm */
+        CHECK(fake_ask(&d, KEEPER_FREEZE, s.handle, KEEPER_DONE, NULL)); /* repeating it has no effect */
         uint64_t frozen = cpu_us(&s);
         usleep(200000);
         CHECK(cpu_us(&s) - frozen < 2000);
         CHECK(fake_ask(&d, KEEPER_THAW, s.handle, KEEPER_DONE, NULL));
         CHECK(SOON(cpu_us(&s) > frozen + 50000, 2000));
-        /* Frozen, it still ends. */
+        /* A frozen sandbox can be ended. */
         CHECK(fake_ask(&d, KEEPER_FREEZE, s.handle, KEEPER_DONE, NULL));
         size_t n = fake_descendants(d.pid, pids, MANY);
         double begun = fake_now_ms();
@@ -780,7 +781,7 @@ static void check_freezing(void)
         CHECK(fake_now_ms() - begun < 1000 * fake_patience());
         CHECK_INT(fake_alive(pids, n), 2); /* the server and the egress process */
         close(s.control);
-        /* And it can be killed. */
+        /* And a frozen sandbox can be killed. */
         CHECK(fake_make(&d, &make, &s) && fake_ready(&s));
         CHECK(fake_ask(&d, KEEPER_FREEZE, s.handle, KEEPER_DONE, NULL));
         union fake_packet p;
@@ -812,7 +813,8 @@ TEST(freezing_works_with_the_v1_freezer)
                         _exit(2);
                 fake_up(&d, NULL);
                 check_freezing();
-                /* Killed while one is frozen: it cannot die.  The next start lets it. */
+                /* The daemon is killed while a sandbox is frozen, which therefore cannot die.  The next start
+                 * thaws it. */
                 struct fake_sandbox s;
                 struct keeper_make make;
                 pid_t pids[MANY];
@@ -853,7 +855,7 @@ TEST(a_short_lived_sandbox_cannot_be_frozen)
         end(&s);
 }
 
-/* Each must end everything, and the log must say why. */
+/* Each packet must end the daemon, and the log must say why. */
 static void check_fatal(const char *what, const void *packet, size_t len)
 {
         struct fake_sandbox s;
@@ -881,7 +883,7 @@ static void check_fatal(const char *what, const void *packet, size_t len)
         fake_done(&d);
 }
 
-/* A request to make a sandbox, with this change. */
+/* Sends a request to make a sandbox, with this change. */
 #define BAD(what, change)                                                                                    \
         do {                                                                                                 \
                 make = good;                                                                                 \
@@ -915,7 +917,7 @@ TEST(bad_packets_end_the_daemon)
         about.sandbox = 0;
         check_fatal("not there", &about, sizeof about);
         about = end;
-        about.type = KEEPER_READY; /* which is about no sandbox */
+        about.type = KEEPER_READY; /* the request names no sandbox */
         check_fatal("out of range", &about, sizeof about);
         BAD("unknown kind", make.workspace = 4);
         BAD("out of range", make.required = 1u << 20);
@@ -986,7 +988,7 @@ TEST(a_request_about_an_ended_sandbox_ends_the_daemon)
         CHECK_INT(fake_wait(&d, 2000), 1);
 }
 
-/* Returns the worker that the keeper sends, as if it were a keeper. */
+/* Returns the worker that the keeper announces, in the form of a daemon. */
 static struct fake_daemon next_worker(void)
 {
         struct fake_daemon worker = d;
@@ -1072,7 +1074,7 @@ TEST(bad_names_end_the_daemon)
         check_fatal("unterminated string", &make, sizeof make);
 }
 
-/* Asks for a host workspace; returns the kind of error, CELLA_OK if it was made. */
+/* Requests a host workspace.  Returns the kind of the error, or CELLA_OK. */
 static enum cella_kind ask_root(const char *root, const char *name, uint32_t workspace,
                                 struct fake_sandbox *ret)
 {
@@ -1112,7 +1114,7 @@ TEST(system_directories_are_no_workspaces)
                         printf("# %s\n", roots[i]);
                 CHECK_INT(kind, CELLA_ACCESS_DENIED);
         }
-        /* By way of links too; and the daemon's own, and what it lies in. */
+        /* Also through links; also the daemon's own directory and its parents. */
         snprintf(link, sizeof link, "%s/link", d.directory);
         CHECK(symlink("/etc", link) == 0);
         CHECK_INT(ask_root(link, "x", KEEPER_READ_ONLY, &s), CELLA_ACCESS_DENIED);
@@ -1256,7 +1258,7 @@ TEST(host_workspaces_are_shown_and_made)
         CHECK_INT(ask_root(root, "agent", KEEPER_READ_ONLY, &s), CELLA_OK);
         CHECK_INT(run_in(&s, "grep -q hello /workspace/file && ! touch /workspace/other 2>/dev/null"), 0);
         end(&s);
-        /* A link in its place leads nowhere. */
+        /* A link in its place is not followed. */
         snprintf(path, sizeof path, "%s/trap", root);
         CHECK(symlink("/etc", path) == 0);
         CHECK(ask_root(root, "trap", KEEPER_READ_ONLY, &s) != CELLA_OK);
@@ -1358,14 +1360,14 @@ TEST(an_image_is_a_directory_of_the_servers_own_store)
         make.gid = 502;
         CHECK(fake_make(&d, &make, &s) && fake_ready(&s));
         CHECK(fake_ask(&d, KEEPER_END, s.handle, KEEPER_ENDED, NULL));
-        /* The whole store somewhere else. */
+        /* The whole store is replaced by a link to another place. */
         snprintf(other, sizeof other, "%s/moved", d.directory);
         CHECK(rename(store, other) == 0 && symlink(other, store) == 0);
         CHECK(refused(&make, CELLA_NOT_FOUND));
         close(s.control);
 }
 
-/* A persistent workspace of this name, as the server makes it. */
+/* Makes a persistent workspace of this name, as the server does. */
 static void mark(const char *name, struct keeper_make *make)
 {
         char path[200];
@@ -1416,7 +1418,7 @@ TEST(a_volume_is_mounted_once)
         CHECK(fake_send(&d, &make, sizeof make) && fake_receive(&d, &p, NULL, 2000) > 0 &&
               p.type == KEEPER_FAILED && p.failed.err.kind == CELLA_OVER_CAPACITY &&
               p.failed.err.num == -EBUSY);
-        /* One of the same name that comes after it was forgotten is another. */
+        /* After a volume was dropped, one of the same name is new. */
         struct keeper_drop drop = {.type = KEEPER_DROP, .name = "one"};
         CHECK(fake_send(&d, &drop, sizeof drop));
         CHECK(fake_make(&d, &make, &other));
@@ -1446,7 +1448,7 @@ TEST(volumes_of_hostile_limits_and_names)
                       p.type == KEEPER_FAILED && p.failed.err.kind == CELLA_INVALID_REQUEST);
         }
         CHECK_INT(volumes_that("", ""), 2); /* . and .. */
-        /* Names that others have there, and the least that there can be of everything. */
+        /* Names that are in use there, and the smallest limits. */
         static const char *const names[] = {"new", "template-1048576-100", "template-1"};
         for (size_t i = 0; i < ARRAY_LEN(names); i++) {
                 mark(names[i], &make);
@@ -1456,7 +1458,7 @@ TEST(volumes_of_hostile_limits_and_names)
                 CHECK_INT(run_in(&s, "echo 1 >/workspace/file"), 0);
                 end(&s);
         }
-        /* However many sizes are asked for, few are kept, and no volume in use is removed. */
+        /* Only few templates of different sizes are kept, and no volume in use is removed. */
         mark("many", &make);
         for (int i = 0; i < 40; i++) {
                 struct keeper_drop drop = {.type = KEEPER_DROP, .name = "many"};
@@ -1469,7 +1471,8 @@ TEST(volumes_of_hostile_limits_and_names)
         CHECK(volumes_that("template-", "") <= 16 + 2);
 }
 
-/* What the server can do to the directory it owns is nothing to a root that comes back to it. */
+/* Changes that the server makes in its own directory must not harm the keeper, which runs as root and uses it
+ * again. */
 TEST(files_of_root_are_not_given_to_the_sandbox)
 {
         char from[200], to[200], log[4096] = "";
@@ -1495,7 +1498,7 @@ TEST(files_of_root_are_not_given_to_the_sandbox)
         fake_log(&d, log, sizeof log);
         CHECK(strstr(log, "belongs to root") != NULL);
         CHECK(stat(from, &st) == 0 && st.st_uid == 0);
-        /* Back; and the file that is locked has a second name. */
+        /* The directory is restored; the locked file has a second name. */
         CHECK(rename(from, to) == 0);
         snprintf(to, sizeof to, "%s/state/old", d.directory);
         CHECK(rename(to, from) == 0);
@@ -1591,7 +1594,7 @@ TEST(stops_with_sandboxes_and_immediately_at_the_second_signal)
         CHECK_INT(fake_wait(&d, 2000), 1);
 }
 
-/* Starts a second one on the same directory; returns its exit status and what it said. */
+/* Starts a second daemon on the same directory.  Returns its exit status and its output. */
 static int second(const char *const *arguments, char *said, size_t size)
 {
         int out[2];
@@ -1666,7 +1669,7 @@ TEST(sockets_in_use_are_refused_and_stale_ones_replaced)
         stop();
         CHECK(stat(socket_path, &st) < 0); /* it took its socket with it */
         fake_done(&d);
-        /* What a killed one left. */
+        /* The socket of a killed daemon. */
         fake_up(&d, NULL);
         kill(d.pid, SIGKILL);
         CHECK_INT(fake_wait(&d, 1000), 128 + SIGKILL);
@@ -1714,7 +1717,7 @@ TEST(sandboxes_are_in_the_group_of_the_service)
         fake_done(&d);
 }
 
-/* What only another hierarchy than the first remembers. */
+/* Groups that exist only in another hierarchy than the first. */
 TEST(leftovers_in_any_hierarchy_are_swept)
 {
         static const char *const places[] = {
@@ -1734,7 +1737,7 @@ TEST(leftovers_in_any_hierarchy_are_swept)
         for (size_t i = 0; i < ARRAY_LEN(places); i++)
                 if (strcmp(places[i], "/sys/fs/cgroup/freezer/cella-4194003") != 0 ||
                     stat("/sys/fs/cgroup/unified", &st) < 0)
-                        CHECK(SOON(stat(places[i], &st) < 0, 2000)); /* another daemon may be removing it */
+                        CHECK(SOON(stat(places[i], &st) < 0, 2000)); /* or another daemon removes it */
                 else
                         rmdir(places[i]); /* unused where there is v2 beside it */
 }

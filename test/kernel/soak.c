@@ -102,7 +102,7 @@ static bool is_locked(const char *path)
         return found;
 }
 
-/* The numbers that could be ours, of groups and of processes. */
+/* The numbers of groups and processes that could belong to this process. */
 struct numbers {
         long left;                  /* groups without an owner */
         unsigned long others[4096]; /* used by other processes */
@@ -199,7 +199,7 @@ int main(int argc, char **argv)
         if (geteuid() == 0 &&
             (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0))
                 return 1;
-        if (run_once(1) < 0) /* what is set up once is set up */
+        if (run_once(1) < 0) /* resources that are made only once exist now */
                 return 1;
         long fds = count_entries("/proc/self/fd"), files = count_entries(temporary);
         long mounts = count_mounts(), groups, processes, groups_after, processes_after;

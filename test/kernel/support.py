@@ -28,7 +28,7 @@ home = ""  # a directory of this test alone, the current one
 
 
 class Failure(Exception):
-    """Something was not as it should be."""
+    """A check has failed."""
 
 
 class Late(Failure):
@@ -101,7 +101,7 @@ def is_root():
 
 
 class Result:
-    """How a call of cella went."""
+    """The result of a call of cella."""
 
     def __init__(self, args, rc, raw, raw_err, seconds, stalled=0):
         self.args, self.rc, self.raw, self.raw_err, self.seconds, self.stalled = args, rc, raw, raw_err, seconds, stalled
@@ -268,7 +268,7 @@ def within(took, seconds, what, r=None):
 
 
 def crowd():
-    """How many processes want each CPU, at least 1.  Cella needs CPU time to kill thirty busy processes, and gets its
+    """Returns the number of runnable processes per CPU, at least 1. Cella needs CPU time to kill thirty busy processes, and gets its
     share of it so much later."""
     return max(1, os.getloadavg()[0] / os.cpu_count())
 
@@ -383,7 +383,7 @@ def catches(pid, number):
 
 
 def uid_of(pid):
-    """Its real uid on the host; None when it is gone."""
+    """Returns the process's real uid on the host; None if it has ended."""
     try:
         with open(f"/proc/{pid}/status") as f:
             return next(int(line.split()[1]) for line in f if line.startswith("Uid:"))
@@ -397,12 +397,12 @@ def nonce_seconds():
 
 
 def gone(argument, seconds=20):
-    """No process has this argument any more, or within so many seconds."""
+    """Waits until no process has this argument, at most so many seconds."""
     until(lambda: not with_argument(argument), seconds, f"the end of the processes with {argument}")
 
 
 def reap(process, seconds=20):
-    """Its exit status, which must come within so many seconds."""
+    """Waits for the process, at most so many seconds. Returns its exit status."""
     try:
         return process.wait(timeout=seconds * slack)
     except subprocess.TimeoutExpired:

@@ -8,7 +8,7 @@ import time
 import support
 from support import Skip, ensure, expect, here, in_time, prints, reap, refused, run, run_json, same, spawn, test, write
 
-# The same program in each: its arguments, what it reads, an exit code of its own.
+# The same program in each language: it prints its arguments and its input, and exits with a certain code.
 PROGRAMS = {
     "c": ("hello.c", '#include <math.h>\n#include <stdio.h>\nint main(int n, char **a)\n{\n  char line[99];\n'
           '  if (fgets(line, 99, stdin))\n    printf("%s:%s:%.0f:%s", a[1], a[2], sqrt(n * 3), line);\n  return 7;\n}\n'),
@@ -29,7 +29,7 @@ COMPILERS = {"c": "cc", "c++": "c++", "go": "go", "rust": "rustc"}
 
 
 def need(language):
-    """Where a sandbox looks for it."""
+    """Returns the path of the compiler in a sandbox."""
     if not shutil.which(COMPILERS[language], path="/usr/local/bin:/usr/bin:/bin"):
         raise Skip(f"no compiler of {language} on this machine")
 
@@ -149,7 +149,7 @@ def cancelling_ends_the_compiler():
     support.within(time.monotonic() - begun, 5, "its end")
 
 
-# Versions that are no program of their own.
+# Versions of which PATH has no program with the version in its name.
 
 
 @test(users=("root",))

@@ -28,7 +28,7 @@ def twenty_runs_at_once_each_get_their_own_output():
 
 @test
 def short_runs_do_not_disturb_each_other():
-    """They come and go all the time, and each one looks for what dead ones left behind."""
+    """Runs start and end all the time, and each one looks for the remains of dead ones."""
     many = 30 if support.wrapped else 200
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         bad = [r for r in pool.map(lambda _: run("--", "true"), range(many)) if (r.rc, r.err) != (0, "")]

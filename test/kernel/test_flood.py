@@ -19,7 +19,7 @@ def seconds():
 
 
 def memory(pid):
-    """(resident, of these not a file's) bytes; None when it has ended."""
+    """Returns (resident bytes, anonymous resident bytes); None if the process has ended."""
     try:
         fields = dict(line.split(":", 1) for line in read(f"/proc/{pid}/status").splitlines())
         return tuple(int(fields[name].split()[0]) << 10 for name in ("VmRSS", "RssAnon"))
@@ -35,7 +35,7 @@ def flood(*options, stdout):
 
 
 def stays_flat(p):
-    """Looks at the memory of a running flood until its end."""
+    """Samples the memory of a run with endless output until its end."""
     begun = time.monotonic()
     first, looked = None, 0
     while p.poll() is None:

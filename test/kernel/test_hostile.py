@@ -42,7 +42,7 @@ def a_deadline_holds_with_a_terminal_that_is_not_read():
 
 @test(users=["root"])
 def a_deadline_holds_with_a_full_pipe_of_another_user():
-    # The first fills the pipe by one stream after the other, the second by both at once.
+    # The first fills the pipe through one stream after the other, the second through both at once.
     for code in ("head -c 40000 /dev/zero; sleep 0.1; head -c 60000 /dev/zero >&2; sleep 100", "yes & yes >&2"):
         r, w = os.pipe()  # cella may not open it again, so that writes to it can block
         rc = ends_in_time(10, "--timeout", "700ms", "--grace", "100ms", "sh", "-c", code, stdout=w, stderr=w, user="user")
@@ -61,7 +61,7 @@ def living_children(pid):
 
 
 def stopped_after_its_code(*words, user=None):
-    """The code has ended, the reader takes nothing: a signal must still end cella."""
+    """The code has ended and the reader does not read: a signal must still end cella."""
     r, w = os.pipe()
     nonce = nonce_seconds()
     p = spawn("run", *words, nonce, stdin=subprocess.DEVNULL, stdout=w, user=user)

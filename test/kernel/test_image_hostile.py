@@ -13,7 +13,7 @@ PLACES = ("proc", "dev", "tmp", "run", "workspace", "etc", "dev/shm", "dev/pts",
 
 
 def victim():
-    """A directory of the host with something in it that must stay as it is, and unseen; anybody may write to it."""
+    """A world-writable directory of the host with a file that must not be changed and not be seen."""
     os.makedirs(here("victim", "sub"))
     for name in ("resolv.conf", "hosts", "hostname", "secret", "null", "sub/x"):
         write(here("victim", name), "of the host\n", 0o666)
@@ -115,7 +115,7 @@ def a_mount_is_not_attached_behind_a_link_of_the_image():
         r = run("--image", "tiny", "--mount", f"{here('m')}:{place}", "--", "true")
         refused(r, 2, f"at '{place}'")
         same(tree(target), before, f"the victim of {place}")
-    for place in ("/a", "/c"):  # the link itself: nothing is behind it
+    for place in ("/a", "/c"):  # the link itself: its target does not exist
         r = run("--image", "tiny", "--mount", f"{here('m')}:{place}", "--", "sh", "-c", "ls -A /a /c; ls /data")
         ensure(r.rc != 0 or r.out.endswith("a\n"), f"a mount on the link {place}", r)
         same(tree(target), before, f"the victim of {place}")
@@ -143,7 +143,7 @@ def setuid_files_give_nothing():
     for name in ("id", "cat"):
         os.chmod(image.path(f"bin/{name}"), 0o6755)
     image.done()
-    for name in ("id", "cat"):  # a change of owner took it away
+    for name in ("id", "cat"):  # the change of the owner removed the bit
         os.chmod(image.path(f"bin/{name}"), 0o6755)
     ensure(os.stat(image.path("bin/id")).st_mode & stat.S_ISUID, "the file is not setuid")
     same(sh(image, "id -u; id -ru; id -g; id -rg; cat /proc/self/status").splitlines()[:4], ["501", "501", "502", "502"], "ids")

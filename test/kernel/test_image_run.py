@@ -17,7 +17,7 @@ def code_sees_the_files_of_the_image_and_none_of_the_host():
     image = Image().done()
     prints("tiny\n", "--image", "tiny", "--", "cat", "/etc/mark")
     same(sh(image, "ls -d /usr /sys /var /home 2>/dev/null || true"), "", "what the image does not have")
-    lib64 = ["lib64"] if os.path.lexists(os.path.join(image.root, "lib64")) else []  # where the loader is differs
+    lib64 = ["lib64"] if os.path.lexists(os.path.join(image.root, "lib64")) else []  # the path of the loader differs between machines
     expected = ["bin", "data", "dev", "etc", "lib", *lib64, "proc", "root", "run", "tmp", "workspace"]
     same(sh(image, "ls /").split(), expected, "the root directory")
 
@@ -237,7 +237,7 @@ def the_writable_layer_has_the_disks_limit():
 @test(unwrapped=True)
 def memory_that_is_written_to_the_layer_is_the_codes():
     if not is_root():
-        return  # there is no cgroup to count it
+        return  # no cgroup counts it
     Image().done()
     r = run("--json", "--image", "tiny", "--memory", "32M", "--disk", "256M", "--", "sh", "-c",
             "dd if=/dev/zero of=/data/new bs=1M count=100")  # fmt: skip
@@ -279,7 +279,7 @@ def an_image_in_use_is_locked_and_can_lose_its_name():
     refused(run("--image", "tiny", "--", "true"), 125, "image not found: tiny")
     write(here("w", "go"))
     same(p.communicate(timeout=20)[0], b"tiny\ndeep\n", "what it read after its name was gone")
-    fcntl.flock(root, fcntl.LOCK_EX | fcntl.LOCK_NB)  # it is not in use any more
+    fcntl.flock(root, fcntl.LOCK_EX | fcntl.LOCK_NB)  # the image is not in use any more
     os.close(root)
 
 

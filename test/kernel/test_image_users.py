@@ -227,7 +227,7 @@ CONTROLLERS = ("memory", "pids", "cpu", "cpuacct", "freezer")
 
 @contextlib.contextmanager
 def delegated(uid):
-    """The files that put a process into control groups (of cgroup v1) that belong to a user."""
+    """Returns files of cgroup v1 to write a pid to: groups that are delegated to a user."""
     roots = [f"/sys/fs/cgroup/{c}" for c in CONTROLLERS]
     if not all(os.access(root + "/tasks", os.W_OK) for root in roots):
         raise Skip("no control group can be given to a user here")

@@ -10,7 +10,7 @@ PROMPT = b"ready$ "
 
 
 def shell(*options):
-    """bash in a sandbox, when it shows its prompt."""
+    """Starts bash in a sandbox and waits for its prompt."""
     t = Terminal("run", *options, "-it", "-e", "PS1=" + PROMPT.decode(), "--", "bash", "--norc", "--noediting", env={**os.environ, "TERM": "xterm-256color"})
     t.wait(PROMPT)
     return t
@@ -76,7 +76,7 @@ def jobs_are_stopped_continued_and_interrupted():
     after(b"\x1a", b"Stopped", PROMPT)
     after(b"fg\n", b"continued")
     after(b"\x03", PROMPT)
-    after(b"\x03", PROMPT)  # the first one was not for the shell
+    after(b"\x03", PROMPT)  # the first interrupt ended the command
     after(b"echo $((6*7))\n", b"42")
     t.type(b"exit 3\n")
     t.end(3)
@@ -143,7 +143,7 @@ def second_interrupt_ends_the_sandbox():
 
 @test(unwrapped=True)
 def interrupt_is_a_key_for_code_that_reads_keys():
-    """An editor in raw mode may get any number of them."""
+    """An editor in raw mode may receive any number of interrupt keys."""
     t = Terminal("run", "-t", "python3", "-c", script(
         "import os, tty",
         "tty.setraw(0)",

@@ -149,7 +149,7 @@ def text_among_random_bytes_survives():
     with open("data", "rb") as f:
         result, r = run_json("--", "cat", stdin=f)
     same(result["stdout_bytes"], len(data), "stdout_bytes")
-    # How many replacement characters a bad sequence gives is everybody's own choice.
+    # The number of replacement characters for a bad sequence is not specified.
     ensure(result["stdout"].replace("\ufffd", "") == data.decode(errors="ignore"), "text was lost or made up")
 
 
@@ -204,7 +204,7 @@ def flood_is_counted_but_not_stored():
     same(result["stdout_bytes"], 200_000_000, "stdout_bytes")
     ensure(result["stdout_truncated"], "stdout_truncated")
     ensure(2**20 <= len(result["stdout"]) <= 2**20 + 100, f"{len(result['stdout'])} characters were kept")
-    # What this process had when it forked counts too.
+    # The memory that this process had before the fork counts, too.
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     ensure(peak < 64 * support.slack, f"cella grew to {peak:.0f} MiB")
 
@@ -244,7 +244,7 @@ def files_in_a_host_workspace_are_added_or_modified():
     os.makedirs("w/sub")
     for name in ("same", "changed", "sub/grown", "renamed"):
         write(f"w/{name}", "old")
-    time.sleep(0.05)  # files are stamped with a coarse clock
+    time.sleep(0.05)  # timestamps of files have a coarse resolution
     result, r = run_json("--workspace", "w:rw", "sh", "-c",
                          "cat same; printf newer > changed; printf er >> sub/grown; printf 1 > new; printf 2 > sub/new")
     same(result["stdout"], "old", "stdout", r)

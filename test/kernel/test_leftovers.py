@@ -27,7 +27,7 @@ SANDBOX_UIDS = 0x70000000  # from here on, a uid is a sandbox's
 
 
 def started(nonce, *options, code=None, **popen):
-    """A cella with code that sleeps, in two sessions."""
+    """Starts cella with code that sleeps, in two sessions."""
     popen.setdefault("stdout", subprocess.PIPE)
     p = spawn("run", *options, "sh", "-c", code or f"setsid sleep {nonce} & echo ready; sleep {nonce}",
               stdin=subprocess.DEVNULL, **popen)
@@ -169,7 +169,7 @@ def reader_that_leaves_takes_the_daemons_too():
 
 
 def stat_of(pid):
-    """Its state and its parent; of a process that is gone: X and 0."""
+    """Returns state and parent of a process; X and 0 if it has ended."""
     try:
         state, parent = read(f"/proc/{pid}/stat").rpartition(")")[2].split()[:2]
         return state, int(parent)
@@ -198,7 +198,7 @@ def lost_processes():
     """Processes of sandboxes, or of our cella, without an owner.  Another process
     may be running sandboxes on this machine: theirs have a living owner."""
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
-    # The dead are no longer ours but the reaper's.
+    # Dead processes belong to the reaper.
     pids = [p for p in pids if stat_of(p)[0] not in "ZX"]
     if not is_root():
         return [p for p in pids if uid_of(p) == os.getuid() and p != os.getpid()]
@@ -235,7 +235,7 @@ def groups():
 
 
 def owned(directories):
-    """Whether a living process holds the lock of a group."""
+    """Returns whether a live process holds the lock of a group."""
     for path in directories:
         try:
             fd = os.open(path, os.O_RDONLY)
@@ -301,7 +301,7 @@ def one_run(i):
 
 @test(users=["root"])
 def a_group_that_is_busy_is_found_again():
-    """Who was killed on his way into the groups is in some of them only, and takes a while to die."""
+    """A process that was killed while it joined its groups is only in some of them, and takes a while to die."""
     own = {c: path for _, names, path in (line.split(":", 2) for line in read("/proc/self/cgroup").splitlines()) for c in names.split(",")}
     if not {"memory", "pids"} <= set(own):
         raise support.Skip("needs cgroup v1")
@@ -411,4 +411,4 @@ def cella_does_not_need_its_own_directory():
     os.chdir("gone")
     os.rmdir("../gone")
     r = run("--", "echo", "x")
-    expect(r, out="x\n", err=None if support.wrapped else "")  # valgrind is a script that tells of it
+    expect(r, out="x\n", err=None if support.wrapped else "")  # valgrind is a script, which prints an error

@@ -103,7 +103,7 @@ def timeout_holds_with_a_full_pipe_after_the_code_ended():
 
 @test
 def no_cpu_is_used_while_a_pipe_is_full():
-    """Waiting for a reader must not be a busy loop."""
+    """While cella waits for a reader, it must not use CPU time."""
     before = os.times()
     unread("--", "yes")
     after = os.times()
@@ -220,7 +220,7 @@ def cpu_time_limit_does_not_count_sleep():
 
 
 def cpu_quota(group):
-    """Cores that a cgroup may use; None: any number."""
+    """Returns the number of cores that a cgroup may use; None: unlimited."""
     if "cpu.max" in group:
         quota, period = read(group["cpu.max"]).split()
         return None if quota == "max" else int(quota) / int(period)
@@ -308,7 +308,7 @@ def memory_limit_counts_all_processes():
         "done, end = os.pipe()",
         "pid = os.fork()",
         "x = b'x' * (40 << 20)",
-        "if pid == 0: os.close(end); os.read(done, 1); os._exit(0)",  # it keeps its memory until the parent has its own
+        "if pid == 0: os.close(end); os.read(done, 1); os._exit(0)",  # the child keeps its memory until the parent has allocated its own
         "os.close(end)",
         "sys.exit(3 if os.waitpid(pid, 0)[1] else 0)",
     )

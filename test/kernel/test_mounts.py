@@ -189,7 +189,7 @@ def mount_lies_in_a_directory_of_the_host_workspace():
 
 @test
 def mount_point_missing_in_a_host_workspace_is_made_or_refused():
-    """Either is fine, but a file of a stranger in the directory is not."""
+    """Both results are accepted, but not a file of another owner in the directory."""
     a_dir("data", a="x")
     a_dir("w", f="f")
     for access in ("ro", "rw"):
@@ -217,7 +217,7 @@ def tmp_can_be_a_mount():
     same(owner("data/b"), expected_owner(), "the owner")
 
 
-# Traps.
+# Symbolic links and special files.
 
 
 def symlink_trap(target, link="link", destination=None):

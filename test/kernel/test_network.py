@@ -14,7 +14,7 @@ import support
 from support import (cella, ensure, expect, in_time, prints, processes, reap, refused, run, run_json, same, script,
                      spawn, test, until, within)  # fmt: skip
 
-NETWORK = ("--network", "elevated")  # whatever it may reach, it must go that way
+NETWORK = ("--network", "elevated")  # all public destinations are allowed, but only through the egress process
 
 # The report of code inside about each try: the error or the answer, and the time.
 PRELUDE = """
@@ -44,14 +44,14 @@ def inside(code, *options, **kwargs):
 
 
 def all_fail(answers, *with_):
-    """Every attempt failed in one of these ways, and at once."""
+    """Checks that every attempt failed at once with one of these errors."""
     ensure(answers, "nothing was attempted")
     for name, outcome, seconds in answers:
         ensure(outcome in with_, f"{name}: {outcome}, not {' or '.join(with_)}")
         within(seconds, 3, name)
 
 
-# ---- ways that lead nowhere ----
+# ---- attempts that must fail ----
 
 
 @test
@@ -148,7 +148,7 @@ for address in ('127.0.0.1', '127.1.2.3', '::1', '::ffff:127.0.0.1', '0.0.0.0', 
         within(seconds, 3, name)
 
 
-# ---- what stays inside ----
+# ---- connections inside the sandbox ----
 
 
 @test
@@ -193,7 +193,7 @@ attempt('udp', lambda: udp('127.0.0.1', 7777, True))
 
 @test
 def own_servers_get_no_connections_to_other_addresses():
-    """Every address is local there: what listens on all must still not be taken for the world."""
+    """Every address is local in the namespace: a server of the code that listens on all addresses must not receive connections to other hosts."""
     answers = inside("""
 s = socket.create_server(('0.0.0.0', 8443)); s.setblocking(False)
 t = socket.create_server(('93.184.216.34', 9443)); t.setblocking(False)
@@ -218,7 +218,7 @@ def libraries_detect_a_network():
     ))  # fmt: skip
 
 
-# ---- what the code finds ----
+# ---- what the code can detect ----
 
 
 @test
@@ -279,7 +279,7 @@ attempt('dns', lambda: udp('198.18.0.1', 53, True))
     ensure("network" not in result["usage"], "usage of a network that is not there", r)
 
 
-# ---- what happens to the egress process ----
+# ---- the death of the egress process ----
 
 DIAL_ON_INPUT = PRELUDE + """
 print('ready', flush=True)
@@ -363,7 +363,7 @@ def the_egress_process_of_root_runs_as_an_unused_uid():
         ensure(line in status, f"not {line!r}:\n{status}")
 
 
-# ---- when the rules are gone ----
+# ---- without the rules ----
 
 
 @test(users=["root"], unwrapped=True)
@@ -376,13 +376,13 @@ def flushed_rules_open_nothing():
     inner = code_of(nonce)
     subprocess.run(["nsenter", f"--net=/proc/{inner}/ns/net", "nft", "flush", "ruleset"], check=True)
     out, _ = p.communicate(b"\n", timeout=20 * support.slack)
-    answers = [a for a in json.loads(out) if not a[0].startswith(("dns", "name"))]  # that socket needs no rule
+    answers = [a for a in json.loads(out) if not a[0].startswith(("dns", "name"))]  # DNS over this socket needs no rule
     all_fail(answers, "ECONNREFUSED")
 
 
 @test(users=["root"], unwrapped=True)
 def the_namespace_has_no_state_of_connections():
-    """Those entries would be in no account of the sandbox's."""
+    """Entries of connection tracking would not be counted for the sandbox."""
     nonce = support.nonce_seconds()
     p = spawn("run", *NETWORK, "python3", "-c", PRELUDE + script(
         "for i in range(50):",
@@ -452,12 +452,12 @@ def doctor_tries_the_network():
 
 @test
 def code_in_a_file_has_a_network_too():
-    """The file is written before the code runs: init is prepared in another way."""
+    """With a file, init is started in another way, because the file is written before the code runs."""
     path = support.write("show.py", "#" * 120_000 + "\nprint(open('/etc/resolv.conf').read(), end='')\n")
     prints("nameserver 198.18.0.1\n", *NETWORK, "python3", path)
 
 
-# ---- something arrives ----
+# ---- connections that succeed ----
 
 
 @test(users=["root"], timeout=60, unwrapped=True)

@@ -131,7 +131,7 @@ def empty_standard_input_ends_at_once():
 
 
 def without(*descriptors):
-    """For preexec_fn: cella starts with these closed."""
+    """For preexec_fn: closes these descriptors before cella starts."""
     return lambda: [os.close(fd) for fd in descriptors]
 
 
@@ -457,7 +457,7 @@ for what, target in {
     "relative": "data", "up": "/data/../etc", "dot": "/data/./x", "root": "/", "double_slash": "/data//x",
     "trailing_slash": "/data/", "proc": "/proc/x", "usr": "/usr/x", "usr_itself": "/usr", "etc": "/etc/x",
     "dev": "/dev/x", "lib": "/lib/x", "bin": "/bin/x", "control_character": "/data\nx",
-    **({"lib64": "/lib64/x"} if os.path.lexists("/lib64") else {}),  # what the host does not have does not exist
+    **({"lib64": "/lib64/x"} if os.path.lexists("/lib64") else {}),  # programs that are missing on the host do not exist in the sandbox
 }.items():
     usage_error(f"mount_target_{what}", ["--mount", f"/usr/share:{target}"], "mount")
 usage_error("mount_of_a_fifo", lambda: ["--mount", a_fifo() + ":/data"], "fifo")
@@ -483,7 +483,7 @@ def errors_are_plain_without_a_terminal():
 def client_command_without_the_client_program_says_what_is_missing():
     os.mkdir("alone")
     program = shutil.copy(support.command[-1], "alone/cella")
-    # A client that is installed on this machine would be found.
+    # A cella-client that is installed on this machine would be found.
     script = 'mount -t tmpfs none /usr/local && exec "$@"'
     p = subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", *support.command[:-1], program, "exec", "--", "true"],
                        capture_output=True, text=True, timeout=20 * support.slack)  # fmt: skip

@@ -68,7 +68,7 @@ def file_beside_the_workspace_is_copied():
 
 @test
 def links_that_leave_the_workspace_are_not_followed():
-    """A sandbox may have made them in a workspace that was writable."""
+    """An earlier sandbox with a writable workspace may have made such links."""
     write("secret.py", "print('secret')\n")
     os.mkdir("proj")
     os.symlink(here("secret.py"), "proj/absolute.py")

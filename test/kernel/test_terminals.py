@@ -74,7 +74,7 @@ CONTROLLING = script(
     "os.close(master)",  # hangs up
     "answer.append(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))",
     "try: os.open('/dev/tty', os.O_RDWR)",
-    "except OSError as e: answer.append(e.errno)",  # this process has none
+    "except OSError as e: answer.append(e.errno)",  # this process has no controlling terminal
 )
 
 
@@ -146,13 +146,13 @@ def terminals_count_as_open_files():
 
 
 def terminals_of_the_host():
-    """The kernel counts those of all sandboxes."""
+    """The kernel's maximum is for the terminals of all sandboxes together."""
     return int(read("/proc/sys/kernel/pty/nr"))
 
 
 @test
 def no_terminal_is_left_after_the_end():
-    """Neither if the code ends with all of them open, nor if it is killed, nor if only a socket's queue still holds them."""
+    """Not if the code ends with all of them open, if it is killed, or if only the queue of a socket still refers to them."""
     queue = script(
         "import array, socket",
         "for i in range(0, n, 8):",

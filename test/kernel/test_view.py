@@ -21,7 +21,7 @@ def exists(paths, *options):
     return inside(f"import os; answer = [p for p in {paths!r} if os.path.lexists(p)]", *options)
 
 
-# Who.
+# User.
 
 
 @test
@@ -164,7 +164,7 @@ def programs_in_scratch_directories_run():
     prints("one\ntwo\n", "sh", "-c", code)
 
 
-# Itself.
+# The process.
 
 
 @test
@@ -174,7 +174,7 @@ def host_name_is_sandbox():
 
 @test(users=["root"])
 def the_nis_domain_of_the_host_is_not_seen():
-    # A host that has one.
+    # On a host with a NIS domain.
     host = "unshare", "--uts", "sh", "-c", 'echo nis.example >/proc/sys/kernel/domainname; "$@"; cat /proc/sys/kernel/domainname', "sh"
     code = "import ctypes; name = ctypes.create_string_buffer(65); ctypes.CDLL(None).getdomainname(name, 65); print(name.value.decode())"
     r = subprocess.run([*host, *support.command, "run", "python3", "-c", code], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
@@ -353,7 +353,7 @@ def the_files_that_proc_shows_can_be_read():
 
 @test(users=["root"], unwrapped=True)
 def proc_keeps_its_entries_when_the_kernel_drops_its_cache_of_names():
-    """They are found only as long as that cache has them (jail/view_proc.c)."""
+    """The kernel finds these entries only while they are in its cache of names (jail/view_proc.c)."""
     code = "echo ready; read x; cd /proc; wc -l cpuinfo uptime sysvipc/shm version sys/kernel/ostype net/dev mounts | tail -1"
     p = spawn("run", "--", "sh", "-c", code, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     same(p.stdout.readline(), b"ready\n", "its first line")
@@ -433,7 +433,7 @@ def unknown_name_fails_at_once():
     in_time(expect(r, out="no\n"), 1)
 
 
-# Programs that need more than /usr.
+# Programs that need files outside of /usr.
 
 
 @test
