@@ -24,7 +24,7 @@ PYTHON = ("", "collections", "encodings", "importlib", "json", "lib-dynload", "r
 GROUPS = "/sys/fs/cgroup"
 
 running = {}  # name: Engine, for the tests of this run
-missing = {}  # name: why there is none here
+missing = {}  # name: why this engine is missing
 all_of_them = False  # with gVisor
 
 
@@ -84,7 +84,7 @@ def root():
     return out.getvalue()
 
 
-# As a Dockerfile would say it, and as an image's configuration does.
+# As in a Dockerfile, and as in the configuration of an image.
 IMAGES = {
     "tiny:1": {"Env": ["PATH=/usr/bin", "FROM_IMAGE=yes"], "Cmd": ["sh", "-c", "echo the image"]},
     "app:1": {"Env": ["PATH=/usr/bin"], "User": "app", "WorkingDir": "/app", "Entrypoint": ["sh", "-c"], "Cmd": ["id -u; pwd"],
@@ -102,7 +102,7 @@ def changes(config):
 
 
 def saved(name, layer, config):
-    """What `docker save` writes."""
+    """Returns an archive as `docker save` writes it."""
     machine = {"x86_64": "amd64", "aarch64": "arm64"}[os.uname().machine]
     digest = "sha256:" + hashlib.sha256(layer).hexdigest()
     about = {"architecture": machine, "os": "linux", "config": config, "rootfs": {"type": "layers", "diff_ids": [digest]}}
@@ -143,7 +143,7 @@ os.execvp("runc", ["runc", *sys.argv[1:]])
 
 
 def runtimes(at):
-    """{name: path} of those that a dockerd of ours has beside its own."""
+    """Returns {name: path} of the additional OCI runtimes of our dockerd."""
     found = {"nosockets": NO_SOCKETS, **({"runsc": GVISOR} if shutil.which("runsc") else {})}
     for name, text in found.items():
         path = found[name] = os.path.join(at, name)
@@ -155,10 +155,10 @@ def runtimes(at):
 
 
 class Engine:
-    """One of them, running."""
+    """A running container engine."""
 
     def __init__(self, name, base, runtime=None):
-        """runtime: for Podman, one of engines.runtimes() that it takes by itself."""
+        """runtime: for Podman, the OCI runtime of engines.runtimes() to use as the default."""
         self.name, self.base = name, os.path.join(base, name)
         self.socket = os.path.join(self.base, "s")
         os.makedirs(self.base)
@@ -217,14 +217,14 @@ class Engine:
         if status != 200 or b'"error"' in said:
             raise RuntimeError(f"{self.name} does not import: {said[:500]}")
         image = json.loads(said.strip().splitlines()[-1])["status"].removeprefix("sha256:")
-        self.request("POST", f"/images/{image}/tag?repo={repository}&tag={tag}")  # Podman does not by itself
+        self.request("POST", f"/images/{image}/tag?repo={repository}&tag={tag}")  # Podman does not do this by itself
         return image
 
     def containers(self, home=None):
-        """Ids of those that are there, running or not; of those with this home on their label."""
+        """Returns the ids of all containers, running or not; with `home`, of those with this label."""
         for _ in range(20):
             status, said = self.request("GET", "/containers/json?all=true")
-            if status != 500:  # Podman's answer while one of them dies
+            if status != 500:  # Podman's answer while a container is dying
                 break
             time.sleep(0.1)
         if status != 200:
@@ -238,11 +238,11 @@ class Engine:
         return json.loads(said)
 
     def kill(self):
-        """The service dies; the containers live on."""
+        """Kills the service; its containers continue to run."""
         self.process.kill()
         self.process.wait()
         self.end_strays(only=b"containerd\0")
-        with contextlib.suppress(OSError):  # otherwise the next one takes an unreaped process for alive
+        with contextlib.suppress(OSError):  # otherwise the next service would consider an unreaped process alive
             os.unlink(f"{self.base}/run/containerd/containerd.pid")
 
     def stop(self):
@@ -264,7 +264,7 @@ class Engine:
             for path in reversed(mounts):
                 subprocess.run(["umount", "-l", path], stderr=subprocess.DEVNULL, check=False)
         shutil.rmtree(self.base, ignore_errors=True)
-        # Those of a daemon beside us may be empty, and in use all the same.
+        # Empty groups may be in use by another daemon.
         left = [path for path in groups() - self.before if not re.search(r"/cella-\d+/$", path)]
         for path in sorted(left, key=len, reverse=True):
             for below, _, _ in os.walk(path, topdown=False):

@@ -1,4 +1,4 @@
-"""An engine that answers what a test wants: for what a real one does only rarely."""
+"""A fake engine with answers defined by the test, for conditions that are rare with a real engine."""
 
 import http.server
 import json

@@ -15,7 +15,7 @@ RUNTIMES = {"docker_nosockets": "nosockets", "docker_gvisor": "runsc"}  # engine
 
 
 def need(name, runtime=None):
-    """The engine of this name, which is not native; with this runtime."""
+    """Returns the container engine of this name, with this OCI runtime."""
     if name in engines.missing:
         raise support.Skip(engines.missing[name])
     if runtime and runtime not in engines.runtimes(engines.running[name].base):
@@ -35,7 +35,7 @@ class Place:
         self.home = self.d.state + "-docker"
 
     def __enter__(self):
-        if not self.engine:  # by links: they are never written
+        if not self.engine:  # as links: these files are never written
             os.makedirs(self.d.state, exist_ok=True)
             subprocess.run(["cp", "-al", f"{engines.native}/images", self.d.state], check=True)
         self.d.start()

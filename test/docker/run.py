@@ -42,7 +42,7 @@ def discover(options):
 
 
 def setup(program, *rest):
-    """The other programs lie beside it; and the engines run."""
+    """Copies the other programs beside cella, and starts the engines."""
     base = os.path.dirname(program)
     for name in ("cella-server", "cella-client", "cella-image", "cella-docker"):
         shutil.copy(built / name, os.path.join(base, name))

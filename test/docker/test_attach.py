@@ -17,7 +17,7 @@ ENGINE = NAMES[-1]
 
 
 def attached(p):
-    """Whether the containers that are there have us on their standard input."""
+    """Returns whether cella-docker is attached to the standard input of the existing containers."""
     made = [p.engine.inspect(c) for c in p.engine.containers(p.home)]
     ensure(made, "there is one")
     return {bool(c["Config"]["OpenStdin"]) and "attach" in " ".join(c["Config"]["Cmd"]) for c in made}
@@ -30,7 +30,7 @@ def need_docker():
 
 @test(users=("root",), timeout=60)
 def a_runtime_without_sockets_needs_no_setting():
-    """Docker's runc, but that sockets of the host lead nowhere; by another name, as gVisor has one."""
+    """The runtime is runc under another name, without the host's sockets, as with gVisor."""
     need_docker()
     with Place("docker_nosockets") as p:
         sb = p.sandbox()
@@ -62,7 +62,7 @@ def a_sandbox_over_a_stream_has_no_network():
 
 @test(users=("root",), timeout=90)
 def any_bytes_pass_unchanged_through_a_stream():
-    """Also those by which a person would leave a terminal; and a reader that waits delays no other client."""
+    """Also the escape keys of Docker's terminals; and a slow reader delays no other client."""
     with Place(ATTACHED[-1]) as p:
         sb = p.sandbox()
         data = (b"\x10\x11" + bytes(range(256)) + b"\x00\r\n\x04") * 12000
@@ -78,7 +78,7 @@ def any_bytes_pass_unchanged_through_a_stream():
         same((r["stdout_bytes"], r["stdout"][-7:]), (1988895, "300000\n"), "all output is there when the end is reported")
 
 
-# Of every thread of init: signals that would end it, its memory, its descriptors, and a look at where it stands.
+# For every thread of init: signals that would end it, its memory, its descriptors and its state.
 REACH = """
 import ctypes, glob, os, signal
 libc = ctypes.CDLL(None, use_errno=True)
@@ -165,7 +165,7 @@ def cella_run_can_attach_on_request():
 
 
 def answers(parts):
-    """An engine that sends this stream, part by part, and has a container that ended."""
+    """A fake engine that sends this stream in parts, and reports a container that has ended."""
 
     def attach(handler):
         for part in parts:
@@ -231,7 +231,7 @@ def code_runs_in_gvisor(p):
 
 @test(users=("root",), timeout=120)
 def code_runs_in_gvisor_of_podman():
-    """Which has no runtime by name for us, but one of its own."""
+    """Podman cannot select a runtime by name through its API, but has a default runtime."""
     if not engines.all_of_them:
         raise support.Skip("only with CELLA_TEST_ALL=1")
     need("podman")

@@ -15,7 +15,7 @@ from support import ensure, same, test
 
 
 def others(gvisor):
-    """By which other ways a case is tried: over the engine's stream, and with CELLA_TEST_ALL=1 in gVisor, too."""
+    """Returns the variants of a case: over the engine's stream, and with CELLA_TEST_ALL=1 in gVisor."""
     return (*ATTACHED, "docker_gvisor") if engines.all_of_them and gvisor and "docker" in NAMES else ATTACHED
 
 
@@ -71,7 +71,7 @@ def standard_input_and_files_arrive(p):
 
 
 def host_directories(p):
-    """A directory for agents, one to read, and one that every user may write to."""
+    """Creates a directory for agents, a read-only one, and one that every user may write to."""
     root, data, out = support.here("agents"), support.here("data"), support.here("out")
     for path in (root, data, out):
         os.mkdir(path, 0o755)
@@ -293,7 +293,7 @@ def a_paused_sandbox_stands_still(p):
     ensure(n < (time.monotonic() - begun) * 20 + 400, "it did not count meanwhile")
     support.until(lambda: int(p.d.request("GET", at).body or b"0") > n, 20, "that it goes on")
     p.d.post(p.path(sb, "/pause"))
-    p.d.delete(p.path(sb))  # one that stands still can be removed
+    p.d.delete(p.path(sb))  # a paused container can be removed
 
 
 @case(gvisor=False)

@@ -1,4 +1,4 @@
-"""An engine that answers nonsense, nothing, or an error: each is reported, and none ends the daemon."""
+"""A fake engine that sends invalid answers, none, or errors: each is reported, and none ends the daemon."""
 
 import json
 import os
@@ -163,7 +163,7 @@ def an_image_is_pulled_only_if_that_is_allowed():
         state["fails"] = True
         d.refused("not_found", "POST", "/v1/exec", ask, "denied: no way")
         state["fails"] = False
-        d.refused("engine_unavailable", "POST", "/v1/exec", ask, "status 1")  # it was pulled, and goes on from there
+        d.refused("engine_unavailable", "POST", "/v1/exec", ask, "status 1")  # the image was pulled, and the request continues
         same([line for line, _ in fake.seen if "fromImage" in line][-1], "POST /images/create?fromImage=team%2Ftool%3Alatest", "what was pulled")
 
 

@@ -25,7 +25,7 @@ def helper(d):
 
 
 def left(engine, home, seconds=20):
-    """Waits until nothing of ours is left."""
+    """Waits until the engine has no container of this daemon."""
     support.until(lambda: not engine.containers(home), seconds, "the end of the containers")
 
 
@@ -161,7 +161,7 @@ def a_socket_that_is_not_ours_is_permission_denied():
 def a_dead_engine_is_reported_and_found_again():
     with Place(ENGINE) as p:
         base = tempfile.mkdtemp(prefix="cella-", dir="/tmp")  # a path that has room for its sockets
-        p.engine = engine = engines.Engine(ENGINE, base)  # not the one the others use
+        p.engine = engine = engines.Engine(ENGINE, base)  # not the engine that the other tests use
         try:
             engine.load("tiny:1", engines.root(), engines.IMAGES["tiny:1"])
             p.d.ok("PATCH", "/v1/settings", {"docker": {"socket": engine.socket}})

@@ -41,7 +41,7 @@ class Rootless(engines.Engine):
         return ["unshare", "-m", "sh", "-c", AS_USER, "sh", at, user, "env", f"XDG_RUNTIME_DIR={at}/run", *super().words()]
 
     def stop(self):
-        """With the process that holds its namespace."""
+        """Also kills the process that holds Podman's user namespace."""
         with contextlib.suppress(OSError, ValueError):
             os.kill(int(support.read(f"{self.base}/tmp/pause.pid")), signal.SIGKILL)
         super().stop()

@@ -66,7 +66,7 @@ def fetch(p, *urls, **more):
 
 
 def case(f):
-    """Registers it for each engine; of our own, test/api/test_tiers.py says more."""
+    """Registers the case for each engine; test/api/test_tiers.py has more cases for the native one."""
     for name in NAMES if f.__name__.startswith("tiers") else NAMES[1:]:
 
         def run(name=name):
@@ -146,7 +146,7 @@ def cella_run_has_the_tiers_too():
 
 @test(users=("root",), timeout=60)
 def a_missing_capability_is_reported_and_leaves_nothing():
-    """Each of the three rights alone."""
+    """Takes away each of the three capabilities in turn."""
     engine, home = need(ENGINE), support.here("state-docker")
     for right in (CAP_NET_BIND_SERVICE, CAP_NET_ADMIN, CAP_SYS_ADMIN):
         r = run(engine, "--network", "elevated", "--", "true", preexec_fn=lambda right=right: libc.prctl(PR_CAPBSET_DROP, right, 0, 0, 0))
@@ -156,7 +156,7 @@ def a_missing_capability_is_reported_and_leaves_nothing():
 
 
 class Relay(Fake):
-    """A real engine, but what is asked for a new container goes through change(document)."""
+    """A proxy to a real engine; change(document) modifies the requests for new containers."""
 
     def __init__(self, engine, change):
         self.engine, self.change = engine, change
@@ -172,7 +172,7 @@ class Relay(Fake):
 
 @test(users=("root",), timeout=60)
 def a_container_with_a_network_interface_is_refused():
-    """The engine has put it into a namespace with an interface of its own."""
+    """The engine has put the container into a namespace with a network interface."""
     engine = need(ENGINE)
     status, said = engine.request("POST", "/containers/create", {"Image": "tiny:1", "Cmd": ["sleep", "600"], "HostConfig": {
         "NetworkMode": "none", "Ulimits": [{"Name": "nofile", "Soft": 1024, "Hard": 1024}, {"Name": "nproc", "Soft": 4096, "Hard": 4096}]}})  # fmt: skip

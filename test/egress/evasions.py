@@ -159,7 +159,7 @@ NAMES = [
 def add_name(name):
     shown = name.decode("utf-8").encode("unicode_escape").decode()[:60]
     labels = name.rstrip(b".").split(b".")
-    if b"" not in labels and max(map(len, labels)) < 64 and len(name) < 254:  # that can be asked for
+    if b"" not in labels and max(map(len, labels)) < 64 and len(name) < 254:  # that can be looked up
         add("names", f"lookup of {shown}", lambda: ask(question(labels)))
     if b"\0" in name or b"@" in name:
         add("names", f"lookup of {shown}, as one label", lambda: ask(question([name, b"ok", b"example"] if b"\0" in name else [name])))
@@ -191,7 +191,7 @@ FORMS = {
 
 
 def resolved(form):
-    """What a C library makes of it."""
+    """Returns the address that a C library parses from the text."""
     if ":" in form:
         return form
     return socket.getaddrinfo(form, 80, socket.AF_INET, socket.SOCK_STREAM)[0][4][0]
@@ -245,7 +245,7 @@ add("tls", "another port", lambda: dial(EVIL, 8443, hello(b"ok.example")))
 add("tls", "TLS to the proxy", lambda: dial(*PROXY, hello(b"evil.example")))
 
 
-# ---- HTTP: everything is for evil.example, or says two things ----
+# ---- HTTP: each request is for evil.example, or is ambiguous ----
 
 E, K = "evil.example", "ok.example"
 REQUESTS = {
@@ -464,7 +464,7 @@ add("host", "and then evil", lambda: dial(EVIL, 80, get(E)))
 add("host", "and then evil, by UDP", lambda: datagram(EVIL, 7000))
 
 
-# ---- names that are allowed, and lead where they may not ----
+# ---- allowed names with forbidden addresses ----
 
 for name_ in ("private", "lan", "mixed", "loop", "meta", "meta6", "nat64", "sixto4", "mapped", "compatible", "zero", "ula", "linklocal", "cgnat", "multicast"):
     host_ = name_ + ".example"
@@ -526,7 +526,7 @@ def secure(address, name, host, proxy=None, port=443):
             return "alert" if "ALERT" in str(e).upper() else type(e).__name__
 
 
-# They arrive, at ok.example and nowhere else: TLS is not ours to look into.
+# These arrive at ok.example and nowhere else: the content of TLS is not inspected.
 add("fronting", "an allowed server name, to evil's address", lambda: secure(EVIL, K, K))
 add("fronting", "an allowed server name, to evil's address, IPv6", lambda: secure(EVIL6, K, K))
 add("fronting", "an allowed server name, evil as Host in it", lambda: secure(OK, K, E))
@@ -537,7 +537,7 @@ add("fronting", "capitals", lambda: dial(EVIL, 80, get("OK.Example", "/first")))
 add("fronting", "a dot behind", lambda: dial(EVIL, 80, get("ok.example.", "/first")))
 add("fronting", "records of 1 byte", lambda: dial(EVIL, 443, records(hello(b"ok.example"), [1])))
 add("fronting", "ECH", lambda: dial(EVIL, 443, extended(hello(b"ok.example"), struct.pack(">HH", 0xFE0D, 10) + b"\0" * 10)))
-# And these do not.
+# These do not arrive.
 add("tunnelled", "a tunnel to an allowed one, evil inside", lambda: secure(None, E, E, proxy="ok.example:443"))
 add("tunnelled", "a tunnel to an allowed one, evil as Host inside", lambda: tunnel("ok.example:80", get(E)))
 add("tunnelled", "a tunnel to an allowed one, CONNECT inside", lambda: tunnel("ok.example:80", b"CONNECT evil.example:443 HTTP/1.1\r\n\r\n"))

@@ -41,7 +41,7 @@ class Product:
                 support.write(os.path.join(self.directory, name), text)
 
     def shell(self, code, env=None):
-        """The result, as both ways give it."""
+        """The result of a run, in the same form for both ways."""
         if self.daemon:
             return self.daemon.exec("sh", code, files=self.files, env=env or {})
         user = "user" if self.way == "run as an ordinary user" else None

@@ -1,4 +1,4 @@
-"""Bounds: time, bytes, connections, descriptors; and that one sandbox does not take all for itself."""
+"""Limits on time, bytes, connections and descriptors; and fairness among sandboxes."""
 
 from support import ensure, same, test
 from world import *
@@ -33,7 +33,7 @@ def a_connection_on_which_nothing_moves_is_closed(world):
     world.web(port=22, handle=echo)
     inside = world.inside("ok.example:22", idle=1000)
     with inside.connect("ok.example", 22) as s:
-        for _ in range(6):  # what moves stays
+        for _ in range(6):  # a connection with traffic stays open
             s.sendall(b"x")
             same(s.recv(1), b"x", "the echo")
             time.sleep(0.4)
@@ -127,7 +127,7 @@ def descriptors_run_out_without_harm(world):
             refused += 1
     ensure(len(open_ones) > 20 and refused > 20, f"{len(open_ones)} open, {refused} refused")
     ensure(("ok.example:22", "too many connections of all sandboxes", True) in inside.refused(), f"{inside.refused()}")
-    other = world.inside("ok.example")  # there is room for it
+    other = world.inside("ok.example")  # a further sandbox can still be attached
     same(other.look_up("ok.example")[0], 0, "another sandbox's lookup")
     for s in open_ones:
         s.close()
@@ -178,7 +178,7 @@ while True:
 
 @test(users=("root",), timeout=60)
 def readers_that_do_not_read_hold_nothing_up(world):
-    """More connections with something in a pipe than there are pipes for a sandbox."""
+    """More connections with buffered data than a sandbox may have pipes."""
     server = world.web(port=22, handle=pour_for_ever)
     inside = world.inside("ok.example:22", connections=200)
     address = inside.look_up("ok.example")[1][0]
@@ -196,7 +196,7 @@ def readers_that_do_not_read_hold_nothing_up(world):
         more = len(fast.recv(1 << 20))
         ensure(more > 0, "it ended")
         got += more
-    for s in stuck[:40]:  # those that were stuck go on, too, whichever way they take
+    for s in stuck[:40]:  # blocked connections continue, too, with or without a pipe
         got = 0
         while got < 1 << 20:
             got += len(s.recv(1 << 20))

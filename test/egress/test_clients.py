@@ -28,7 +28,7 @@ def client(program, arguments, *, refused, env=None, schemes=("http", "https")):
     return program, arguments, refused, env or {}, schemes
 
 
-# {name: of one}.  arguments: of a shell, with the URL in it; refused: what it prints, by a pattern.
+# {name of a client: its row}.  arguments: shell words with the URL; refused: a pattern of the output after a refusal.
 CLIENTS = {
     "curl": [
         client("curl", "curl -sS --fail-with-body {url}", refused=FORBIDDEN),
@@ -52,7 +52,7 @@ def needs(program, name):
 
 
 def each_way(work):
-    """work(product, net) in each of the three ways."""
+    """Calls work(product, net) for each of the three ways to run code."""
     with Internet() as net:
         for way in WAYS:
             with Product(way, NETWORK, {"ca.pem": net.ca_text}) as product:
@@ -82,7 +82,7 @@ def fails(product, net, program, code, env, pattern, fast=FAST):
     support.within(r["duration_ms"] / 1000, fast, f"{program}, {product.way}: to be refused")
     ensure(r["violations"] and all(v["target"].split(":")[0] == "evil.example" and v["detail"] == "not in allowed_domains" and v["kind"] == "network"
                                    for v in r["violations"]), f"{program}, {product.way}: violations {r['violations']}")  # fmt: skip
-    # The last packets of one before it, which was allowed, may be late.
+    # The last packets of an earlier, allowed connection may be late.
     strange = {p: n for p, n in net.packets().items() if p.split()[1] not in ("93.184.216.10", "2606:2800:220:1::10")}
     same((strange, net.seen()), ({}, []), f"{program}, {product.way}: what left")
     return r
@@ -161,7 +161,7 @@ def client_python():
 
 
 def make_repository(directory):
-    """A bare one, to be read by plain GETs."""
+    """Makes a bare repository that can be read with plain GET requests."""
     git = ["git", "-c", "user.name=x", "-c", "user.email=x@example", "-c", "init.defaultBranch=main"]
     source = os.path.join(support.home, "source")
     for words in (["init", "-q", source], ["-C", source, "commit", "-q", "--allow-empty", "-m", "the first"],
@@ -212,11 +212,11 @@ def client_pip():
         files = os.path.join(net.directory, "files")
         if not os.path.exists(files):
             make_index(files)
-        # It tries again five times by itself, waiting longer each time; refused is each try at once.
+        # By default, pip retries five times with increasing delays; but each attempt is refused at once.
         install = "python3 -m pip install -q --no-cache-dir --retries 0 --target lib --index-url https://{}/files/simple greeting && PYTHONPATH=lib python3 -m greeting"
-        # Past the proxy as an ordinary user; by it as others.
+        # As an ordinary user without the proxy; otherwise through the proxy.
         env = NO_PROXY if product.way == "run as an ordinary user" else {}
         works(product, net, "pip", install.format("ok.example"), env, "good day")
-        fails(product, net, "pip", install.format("evil.example"), env, "403|No matching distribution", fast=40)  # most of it is its start
+        fails(product, net, "pip", install.format("evil.example"), env, "403|No matching distribution", fast=40)  # most of the time is its start
 
     each_way(work)

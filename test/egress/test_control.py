@@ -7,7 +7,7 @@ from world import *
 
 
 def is_gone(world, s):
-    """The process and a connection of it are."""
+    """Checks that the process has ended and its connection is closed."""
     status = world.ended()
     s.settimeout(5 * support.slack)
     try:
@@ -221,7 +221,7 @@ def connections_of_a_detached_sandbox_are_closed():
 @test(users=("root",))
 def the_count_includes_processes_that_were_not_waited_for(world, inside):
     inside.count()
-    world.process.send_signal(signal.SIGSTOP)  # so that all of it, and the question, is there at once
+    world.process.send_signal(signal.SIGSTOP)  # so that all packets and the request arrive together
     for i in range(20):
         with within(inside.namespace):
             s = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
@@ -287,7 +287,7 @@ EVERY = 4096
 
 @test(users=("root",))
 def a_used_socket_is_marked_before_its_data_is_read(world):
-    """The owner sees the mark on the socket; a socket that was counted is marked, too."""
+    """The owner can read the mark on the socket; a socket with counted traffic has the mark."""
     world.web()
 
     def used(inside):

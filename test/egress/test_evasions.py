@@ -16,7 +16,7 @@ from support import same, test, until
 ALLOWED = {"tier": "standard", "allowed_domains": ["ok.example", "*.ok.example"]}
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "evasions.py")
 
-# Not a packet may leave.
+# No packet may leave the sandbox.
 STRICT = ["names", "tunnels", "server names", "addresses, evil", "addresses, metadata", "addresses, private", "addresses, here", "tls", "http",
           "http over IPv6", "proxy", "dns", "packets", "host"]  # fmt: skip
 REFUSED = {"403", "alert", "closed", "ECONNRESET", "ECONNREFUSED", "EPIPE", "no such name", "no data", "format error", "not implemented", "EPERM", "EACCES",
@@ -28,14 +28,14 @@ REPORTED = {
     "tls": {"evil.example:443"}, "http": {"evil.example:80"}, "http over IPv6": {"evil.example:80"}, "proxy": {"evil.example:80"}, "dns": {"c2vjcmv0.evil.example"},
     "packets": {f"{EVIL}:22", f"{EVIL}:7000"}, "host": {"evil.example:80"},
 }  # fmt: skip
-# Allowed by name, and not by what they resolve to.
+# Allowed names that resolve to forbidden addresses.
 PRIVATE = {"private": ["10.1.2.3"], "lan": ["192.168.7.7"], "mixed": ["93.184.216.16", "10.1.2.3"], "loop": ["127.0.0.1"], "meta": ["169.254.169.254"], "meta6": ["fd00:ec2::254"], "nat64": ["64:ff9b::a9fe:a9fe"],
            "sixto4": ["2002:a9fe:a9fe::1"], "mapped": ["::ffff:10.1.2.3"], "compatible": ["::10.1.2.3"], "zero": ["0.0.0.0"], "ula": ["fd00:1::7"], "linklocal": ["fe80::1"], "cgnat": ["100.64.0.1"],
            "multicast": ["224.0.0.1"]}  # fmt: skip
 
 
 class Traps:
-    """What the host itself listens on: no connection may arrive."""
+    """Listeners of the host itself: no connection may arrive there."""
 
     def __init__(self):
         self.came = []
@@ -113,7 +113,7 @@ def matrix_by_run(user):
             all_reported(r, group)
             same(arrived(net), {}, f"{group}: what arrived")
             same(r["usage"]["network"]["connections"], 0, f"{group}: connections")
-        for group in ("packets", "host"):  # it may think that it is root
+        for group in ("packets", "host"):  # the code may be root inside
             tries, _ = try_by_run(ALLOWED, group, user=user, more=["--user", "root"])
             all_refused(tries, len(groups[group]))
         same(arrived(net), {}, "what arrived of one who is root inside")
@@ -130,7 +130,7 @@ def evasions_by_an_ordinary_user_are_refused():
     matrix_by_run("user")
 
 
-# That these are no blanks: they arrive where everything is allowed.
+# Control: the same attempts succeed if everything is allowed.
 OPEN = ["names: Host evil.example", "names: Host EVIL.Example", "names: Host evil.example.", "names: lookup of evil.example", "names: proxy for evil.example", "tunnels: CONNECT evil.example",
         "server names: server name evil.example", "addresses, evil: connect 93.184.216.66, port 80", "addresses, evil: connect 1572395074, TLS", "addresses, evil: connect 0x5db8d842, port 22",
         "addresses, evil: connect ::ffff:93.184.216.66, TLS", "addresses, evil: connect 2606:2800:220:1::66, port 80", "addresses, metadata: connect 169.254.169.254, port 80",
@@ -169,7 +169,7 @@ def private_addresses_stay_closed_in_tier_elevated():
 
 @test(users=["root"])
 def blocked_names_stay_closed_in_tier_elevated():
-    """In all their forms; and their addresses, if those are blocked, too."""
+    """Blocked names in all spellings; and their addresses, if those are blocked, too."""
     wanted = [f"{group}: {name}" for group in ("names", "tunnels", "server names") for name, _ in groups[group]
               if name.lower().split(" ")[-1].rstrip(".") in ("evil.example", "dns.evil.example") and "allowed" not in name]  # fmt: skip
     wanted += [f"addresses, evil: {name}" for name, _ in groups["addresses, evil"]]
@@ -199,7 +199,7 @@ def allowed_names_that_resolve_to_private_addresses_are_refused():
 
 @test(users=["root"])
 def a_name_that_changes_between_check_and_dial_changes_nothing():
-    """Its answers alternate, and hold for no time at all."""
+    """The DNS answers alternate and have a TTL of 0."""
     code = """
 import time, urllib.request as u, urllib.error
 statuses, end = [], time.time() + 2.5
@@ -218,7 +218,7 @@ print(*sorted(set(statuses)))
 
 
 def only_ok_example_was_reached(net, path="/first"):
-    """Of what arrived, everything was for ok.example and from us."""
+    """Checks that all requests that arrived were for ok.example, and from us."""
     packets = arrived(net)
     strange = [p for p in packets if not p.startswith("seen") and p not in ("udp 9.9.9.9 53", "tcp 93.184.216.10 80", "tcp 93.184.216.10 443")]
     same(strange, [], "what else arrived")
@@ -302,7 +302,7 @@ def evasions_are_refused_after_settings_change_under_traffic():
             for where in ({"sandbox": before}, {"cwd": "/tmp"}, {}):
                 for group in STRICT if where else ("server names", "http", "dns", "packets"):
                     tries, r = try_by_daemon(d, group, **where)
-                    all_refused(tries, len(groups[group]), seconds=4)  # there is other work to do
+                    all_refused(tries, len(groups[group]), seconds=4)  # the server has other work
                     all_reported(r, group)
                     same(r["usage"]["network"]["connections"], 0, f"{group}: connections")
                     only_ok_example_was_reached(net, "/traffic")

@@ -277,7 +277,7 @@ def an_answer_that_comes_before_the_body_is_delivered(world):
 
 @test(users=("root",))
 def a_refused_upload_gets_the_reason(inside):
-    """Without being cut off while it still sends."""
+    """The connection is not reset while the client still sends."""
     for _ in range(5):
         answer = inside.get("evil.example", address=EVIL, method="POST", body=bytes(600000), headers=("Content-Length: 600000",))
         ensure(b"403 Forbidden" in answer and answer.endswith(b"not in allowed_domains\n"), f"{answer}")

@@ -69,7 +69,7 @@ print("closed", time.time(), flush=True)
 
 
 def outcomes(text):
-    """{name: all that came of it}, how many tries, the longest of them"""
+    """Returns {name: set of outcomes}, the number of attempts, and the longest attempt."""
     lines = [json.loads(line) for line in text.splitlines()]
     same(lines[-1][0], "end", "the last line")
     found = {}
@@ -123,7 +123,7 @@ def a_killed_egress_process_is_closed_and_replaced_by_the_daemon():
 
 @test(users=["root"], timeout=40)
 def a_killed_egress_process_of_cella_run_leaves_nothing_open():
-    """There it is not replaced: the run has no network any more, and reports this."""
+    """`cella run` does not replace the process: the run has no network any more, and reports this."""
     with Internet() as net:
         for user in (None, "user"):
             net.forget()

@@ -76,7 +76,7 @@ def malformed_queries_are_answered_with_an_error_or_not_at_all(world, inside):
 
 @test(users=("root",))
 def only_the_answer_to_the_question_counts(world):
-    """Others come first: another number, another name, from a server of the attacker's."""
+    """Forged answers arrive first: with another id, another name, or from another server."""
     web, evil = world.web(), world.web(EVIL)
     fake = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     fake.bind((EVIL, 53))
@@ -184,7 +184,7 @@ def simultaneous_lookups_share_one_query(world):
 
 @test(users=("root",))
 def a_flood_of_questions_is_bounded(world):
-    """Names below one that is allowed, more than are asked for at once."""
+    """More concurrent lookups of names below an allowed name than the limit."""
     world.names.mangle = lambda *_: []
     inside, other = world.inside("*.ok.example"), world.inside("two.example")
     with within(inside.namespace):

@@ -81,7 +81,7 @@ def an_address_needs_an_entry_of_its_own(world):
     same(server.accepted, 0, "connections")
     inside = world.inside(WEB)
     ensure(b"200 OK" in inside.get(WEB, address=WEB), "refused")
-    with inside.connect(WEB, 443) as s:  # there is no name to be said
+    with inside.connect(WEB, 443) as s:  # the connection contains no name
         s.sendall(hello(None))
         same(s.recv(1), b"\x16", "what the server heard")
     same(tls.accepted, 1, "connections")
@@ -92,7 +92,7 @@ def raw_tcp_needs_an_entry_with_its_port(world):
     ssh, other = world.web(port=22, handle=greet), world.web(port=23, handle=greet)
     inside = world.inside("ok.example:22")
     with inside.connect("ok.example", 22) as s:
-        same(s.recv(100), b"hello\n", "the server's greeting")  # it speaks first
+        same(s.recv(100), b"hello\n", "the server's greeting")  # the server sends first
         s.sendall(b"x" * 1000)
         s.shutdown(socket.SHUT_WR)
         same(read_all(s), b"heard 1000", "what came after our half was closed")
@@ -143,7 +143,7 @@ def ipv6_is_as_ipv4(world):
     ensure(b"200 OK" in inside.get("six.example", address=found[1][0]), "refused")
     with inside.connect(found[1][0], 22) as s:
         same(s.recv(100), b"hello\n", "the greeting")
-    # Who knows of IPv4 only gets there as well.
+    # A client that only supports IPv4 also reaches it.
     ensure(b"200 OK" in inside.get("six.example"), "refused")
     same((server.accepted, raw.accepted), (2, 1), "connections")
     ensure(inside.resets("2001:db8::1", 22), "not reset")
@@ -193,7 +193,7 @@ def a_name_that_resolves_to_a_private_address_is_refused(world):
 
 @test(users=("root",))
 def the_checked_address_is_the_dialled_address(world):
-    """A name with another address at every question."""
+    """A name with a different address in every answer."""
     web, private = world.web(), world.web(PRIVATE)
     turns = []
 

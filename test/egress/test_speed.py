@@ -1,4 +1,4 @@
-"""What bench/egress.py measures, in short and with bounds that a busy machine keeps; the real ones are in the table of doc/performance.md."""
+"""A short form of bench/egress.py, with bounds that a busy machine meets; measured figures are in the table of doc/performance.md."""
 
 import json
 import os

@@ -33,7 +33,7 @@ LISTENER_PORT = 1
 IP_TRANSPARENT = 19
 OWN, OWN6 = "192.0.0.8", "fd7c:1ace:11a0::1"
 
-# As src/jail/way_out.c has them.
+# The same values as in src/jail/way_out.c.
 RULES = """table inet cella {
  chain in { type filter hook prerouting priority mangle; policy accept;
   ip daddr 127.0.0.0/8 accept
@@ -59,7 +59,7 @@ def check(result):
 
 
 def new_namespace():
-    """This thread is in a new one; a descriptor of it."""
+    """Moves this thread into a new network namespace. Returns a descriptor of it."""
     check(libc.unshare(CLONE_NEWNET))
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     return os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
@@ -294,12 +294,12 @@ class Inside:
         return self.world.count(self.id)
 
     def refused(self):
-        """[(target, detail, limit)] so far."""
+        """Returns the refusals reported so far: [(target, detail, limit)]."""
         self.count()
         return [r[1:] for r in self.world.refused if r[0] == self.id]
 
     def connect(self, address, port, timeout=5):
-        """A connection of the code's.  A name is looked up first, as programs do."""
+        """Opens a connection as code in the sandbox does: a name is looked up first."""
         if address[-1].isalpha():
             address = (self.look_up(address)[1] or [fail(f"{address} has no address")])[0]
         with within(self.namespace):
@@ -337,7 +337,7 @@ class Inside:
             return read_all(s)
 
     def run(self, *command, timeout=20, **popen):
-        """A program of the host's, in there."""
+        """Runs a program of the host in the sandbox's namespace."""
         return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=timeout * support.slack,
                               preexec_fn=lambda: check(libc.setns(self.namespace, CLONE_NEWNET)), **popen)
 
@@ -355,7 +355,7 @@ def read_all(s):
 
 
 def is_reset(s, seconds=3):
-    """It is over, by a reset; soon."""
+    """Checks that the connection is reset soon."""
     s.settimeout(seconds * support.slack)
     try:
         return s.recv(1) == b"" and False
@@ -446,7 +446,7 @@ class World:
                 return dict(zip(("connections", "refused", "sent", "received", "lookups"), struct.unpack("=5Q", data)))
 
     def memory(self):
-        """Its resident KiB."""
+        """Returns the resident memory of the process, in KiB."""
         with open(f"/proc/{self.process.pid}/status") as f:
             return int(next(line for line in f if line.startswith("VmRSS")).split()[1])
 
