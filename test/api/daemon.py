@@ -41,7 +41,7 @@ class UnixConnection(http.client.HTTPConnection):
 
 
 class Answer:
-    """What came back, whole."""
+    """A complete response."""
 
     def __init__(self, method, target, status, headers, body):
         self.method, self.target, self.status, self.headers, self.body = method, target, status, headers, body
@@ -112,7 +112,7 @@ class Events:
         fail(f"{self.target} ended without {end}")
 
     def read_until(self, text, stream="stdout"):
-        """Reads until so much of the stream's text has come."""
+        """Reads until the stream's text contains this."""
         seen = ""
         for name, data in self:
             if name == stream:
@@ -284,14 +284,14 @@ class Daemon:
         self.log_path = os.path.join(self.home, f"{os.path.basename(self.state)}.log")
         self.port = port or (free_port() if tcp else None)
         self.args, self.env, self.user, self.before = list(args), env, user, before
-        self.key = None  # sent with every request over TCP
+        self.key = None  # headers that are sent with every request over TCP
         self.process = self.described = None
         if start:
             self.start()
             if settings:
                 self.ok("PATCH", "/v1/settings", settings, unix=True)
 
-    # Its life.
+    # Start and end.
 
     def start(self, ready=True):
         self.log_from = os.path.getsize(self.log_path) if os.path.exists(self.log_path) else 0
@@ -322,7 +322,7 @@ class Daemon:
         return text
 
     def log(self):
-        """What this life of it wrote on standard error."""
+        """Returns what the daemon has written to standard error since its start."""
         with open(self.log_path, errors="backslashreplace") as f:
             f.seek(self.log_from)
             return f.read()
@@ -352,14 +352,14 @@ class Daemon:
         return found
 
     def server_pid(self):
-        """Of the unprivileged half."""
+        """Returns the pid of the server."""
         for pid in descendants(self.process.pid):
             if pid != self.process.pid and support.program_name(pid).startswith("cella-server"):
                 return pid
         fail("the server does not run")
 
     def egress_pid(self):
-        """Of the process that all traffic goes through; None while there is none."""
+        """Returns the pid of the egress process; None while there is none."""
         for pid in descendants(self.process.pid):
             with contextlib.suppress(OSError):
                 if support.read(f"/proc/{pid}/cmdline").startswith("cella-egress\0"):
@@ -432,17 +432,17 @@ class Daemon:
             if self.process.poll() is None:
                 self.stop()
             return
-        # Already failing: say what the daemon said, and get rid of it.
+        # The test has failed already: print the daemon's log, and end the daemon.
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
         if isinstance(value, support.Failure):
             value.args = (f"{value.args[0]}\nlog: {shorten(self.log(), 1200)}",)
 
-    # Talking to it.
+    # Requests.
 
     def socket(self, unix=False, timeout=PATIENCE):
-        """A connected socket, for what a proper client does not do."""
+        """Returns a connected socket, for requests that a correct client does not make."""
         if unix or not self.port:
             s = socket.socket(socket.AF_UNIX)
             s.settimeout(timeout * support.slack)
@@ -539,7 +539,7 @@ class Daemon:
             kwargs["headers"] = {"Authorization": f"Bearer {self.key}"}
         return WebSocket(self, target, **kwargs)
 
-    # Shorter words for what most tests do.
+    # Short forms for most tests.
 
     def exec(self, runtime, code, sandbox=None, key=None, unix=False, timeout=PATIENCE, **fields):
         """Runs code, returns the result."""
@@ -547,7 +547,7 @@ class Daemon:
         return self.post(target, {"runtime": runtime, "code": code, **fields}, key=key, unix=unix, timeout=timeout)
 
     def sandbox(self, key=None, **fields):
-        """A new one's id."""
+        """Creates a sandbox and returns its id."""
         return self.post("/v1/sandboxes", fields, 201, key=key)["id"]
 
     def file(self, sandbox, path, **query):
@@ -559,15 +559,15 @@ class Daemon:
         return a
 
     def new_key(self, name="k", **fields):
-        """A key's object, with its secret."""
+        """Creates a key and returns its object, with the secret."""
         return self.post("/v1/keys", {"name": name, **fields}, 201, unix=True)
 
     def all_rows(self):
-        """Of the log."""
+        """Returns the rows of the log."""
         return self.get("/v1/executions?limit=1000", unix=True)["executions"]
 
     def rows(self):
-        """Of what ran: without requests that were refused."""
+        """Returns the rows of executions: without refused requests."""
         return [row for row in self.all_rows() if row["status"] != "refused"]
 
 

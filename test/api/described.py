@@ -110,7 +110,7 @@ class Document:
         if media != "application/json":
             return
         if media not in content:
-            # The bytes of a file have the type that its name says.
+            # The content of a file has the media type of its name.
             if "application/octet-stream" not in content:
                 fail(f"{operation['operationId']} {answer.status} is no {media} in /openapi.json", answer)
             return

@@ -26,7 +26,7 @@ class Request:
 
 
 class Connection:
-    """One client's; what the handler may use when bytes and generators are not enough."""
+    """The connection of one client, for handlers that need more than bytes and generators."""
 
     def __init__(self, sock):
         self.sock, self.rest = sock, b""
@@ -94,7 +94,7 @@ class Fake:
 
     def __init__(self, handler, tcp=False):
         self.handler, self.requests, self.errors = handler, [], []
-        self.gone = threading.Event()  # a client went away before it had everything
+        self.gone = threading.Event()  # a client disconnected before it had received everything
         if tcp:
             self.listener = socket.create_server(("127.0.0.1", 0))
             self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"

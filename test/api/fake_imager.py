@@ -43,7 +43,7 @@ def put(path, text):
 
 
 def add(name, nonce=b""):
-    """An image as the store has them, so that what the owner reads there is true."""
+    """Writes an image to the store, so that the owner finds it there."""
     image = hashlib.sha256(name.encode() + nonce).hexdigest()
     records = ["cella-image 1", f"id {image}", "created_ms 1700000000000", "bytes 1000", "files 10", "platform linux/amd64", f"layer sha256:{image}",
                "env PATH=/bin", "cwd /", "uid 0", "gid 0", "cmd sh", "runtime sh", "=/bin/sh", "source pull"]  # fmt: skip
@@ -63,7 +63,7 @@ def progress(job, layer, done, total, phase="download"):
 
 
 def wait(job, name):
-    """Until the store has a file with this name in go/, or it is cancelled."""
+    """Waits until the store has a file with this name in go/, or the job is cancelled."""
     while not cancelled[job].is_set():
         if os.path.exists(f"/proc/self/fd/{STORE}/go-{name}"):
             return True
@@ -95,7 +95,7 @@ def pull(job, ref):
         os._exit(3)
     if what == "killed":
         os.kill(os.getpid(), signal.SIGKILL)
-    if what == "stranger":  # speaks for jobs that are not there, and answers twice
+    if what == "stranger":  # sends events of jobs that do not exist, and answers twice
         say(id=job + 77, event="done", image={"id": "0" * 64})
         say(id=job + 78, event="failed", error={"message": "x"})
     if what == "invented":

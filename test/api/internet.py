@@ -30,7 +30,7 @@ import time
 
 HOST, PEER, HOST6, PEER6 = "11.0.0.1", "11.0.0.2", "2620:99::1", "2620:99::2"
 RESOLVER = "9.9.9.9"
-# Run in a sandbox: says `open` with a connection open, `closed` when that ends, and what it gets from a new one then.
+# Run in a sandbox: prints `open` with a connection open, `closed` when it ends, and then the outcome of a new connection.
 AGAIN = """
 import socket
 def get():
@@ -86,7 +86,7 @@ def ip(words):
     run("ip", *words.split())
 
 
-# ---- the test's side ----
+# ---- used by the test ----
 
 
 class Internet:
@@ -137,22 +137,22 @@ class Internet:
         return json.loads(self.control.recv(1 << 20))
 
     def zone(self, name, *answers, ttl=60):
-        """What the name resolves to from now on: addresses; or lists of them, one for each question in turn."""
+        """Sets the answer for a name: addresses; or lists of them, one for each query in turn."""
         self.ask(do="zone", name=name, answers=answers, ttl=ttl)
 
     def seen(self, what=None, **like):
-        """What arrived, in order: {"what": "dns"|"tcp"|"http"|"raw", ...}."""
+        """Returns the requests that arrived, in order: {"what": "dns"|"tcp"|"http"|"raw", ...}."""
         return [e for e in self.ask(do="seen") if what in (None, e["what"]) and all(e.get(k) == v for k, v in like.items())]
 
     def packets(self):
-        """{"proto address port": how many} of what came from the host, at the interface."""
+        """Returns {"proto address port": number} of the packets from the host, counted at the interface."""
         return self.ask(do="packets")
 
     def forget(self):
         self.ask(do="forget")
 
     def close(self):
-        self.control.close()  # it ends with that
+        self.control.close()  # the child ends when its socket is closed
         self.process.wait(10)
         shutil.rmtree(self.directory, ignore_errors=True)
 
@@ -177,7 +177,7 @@ def make_certificates(directory, names):
             "-extfile", "names", "-out", "cert.pem")  # fmt: skip
 
 
-# ---- the child's side ----
+# ---- the child ----
 
 
 class World:
@@ -224,7 +224,7 @@ class World:
                 writer.write(struct.pack(">H", len(answer)) + answer)
         writer.close()
 
-    # HTTP: says what it was asked, and by whom.
+    # HTTP: the answer contains the request and the address of the client.
 
     async def http(self, reader, writer):
         tls = writer.get_extra_info("ssl_object")
@@ -263,7 +263,7 @@ class World:
                 await asyncio.sleep(0.05)
             writer.close()
             return
-        if words[1:2] == ["files"]:  # what the test has put there
+        if words[1:2] == ["files"]:  # a file that the test has put there
             await self.reply_file(writer, target, close)
             return
         text = json.dumps(event).encode()
@@ -342,7 +342,7 @@ class World:
             self.counts[name] = self.counts.get(name, 0) + 1
 
     def catch_up(self):
-        """All that has arrived is counted."""
+        """Waits until all packets that have arrived are counted."""
         end = time.monotonic() + 1
         while (not self.sniffer or select.select([self.sniffer], [], [], 0)[0]) and time.monotonic() < end:
             time.sleep(0.001)

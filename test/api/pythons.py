@@ -30,7 +30,7 @@ runner.EXPECTED_SKIPS.add(UNREACHABLE)
 # {module that no image has: cases that are left out}
 LACKS = {"numpy": ["numpy", "numpy: large products", "warnings of numpy", "numpy: what a destructor prints at the end"], "pandas": ["pandas"]}
 
-# Cases that end otherwise there than the tables say, by hand too.  They must be equal all the same.
+# Cases that end differently with these versions, also without Cella.  Both results must still be equal.
 OTHERWISE = {
     "bullseye": {
         "not yet in 3.9": [
@@ -62,7 +62,7 @@ class Image(fidelity.Host):
         self.suite, self.version, self.problem = suite, version, None
 
     def make(self, base):
-        """Begins to make it, in a store of which each test gets a copy."""
+        """Starts to make the image, in a store of which each test gets a copy."""
         self.state = os.path.join(base, self.suite)
         words = ["image", "bootstrap", self.suite, "--debian", self.suite, "--packages", "python3", "--state", self.state]
         env = {**os.environ, "PATH": os.environ["PATH"] + ":/usr/sbin:/sbin"}
@@ -84,7 +84,7 @@ class Image(fidelity.Host):
     def meant(self, case):
         return case.name not in fidelity.listed(OTHERWISE[self.suite])
 
-    # Its tests.
+    # The tests.
 
     def says_its_version(self):
         with self.daemon(fidelity.POOLS["python3"]) as d:

@@ -31,7 +31,7 @@ def discover(options):
 
 
 def setup(program, *rest):
-    """The daemon's other programs lie beside it."""
+    """Copies the daemon's other programs beside cella."""
     for name in (server.name, "cella-image", "cella-docker"):
         copy = os.path.join(os.path.dirname(program), name)
         shutil.copy(server.with_name(name), copy)

@@ -17,7 +17,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 def routes():
-    """(method, pattern) of all, from the table itself."""
+    """Returns (method, pattern) of all routes, read from the table in the source."""
     source = (HERE.parent.parent / "src/front/routes.c").read_text()
     names = {"SANDBOX": "/v1/sandboxes/{id}", "PROCESS": "/v1/sandboxes/{id}/processes/{pid}",
              "CONTEXT": "/v1/sandboxes/{id}/contexts/{context}", "SECRET": "/v1/secrets/{name}",
@@ -245,7 +245,7 @@ def an_internal_error_has_a_name_that_the_log_has_too(d):
     same(d.exec("sh", "echo fine", session="t")["stdout"], "fine\n", "afterwards")
 
 
-# The daemon's own life.
+# Start and end of the daemon.
 
 
 @test
@@ -258,7 +258,7 @@ def a_second_daemon_on_the_same_state_is_refused(d):
     ensure(rc != 0, "a second one started")
     ensure(str(d.process.pid) in other.log() and "another cella serve" in other.log(), f"it said {other.log()}")
     same(d.exec("sh", "echo fine")["stdout"], "fine\n", "the first")
-    # Nor can it take the first one's port or socket.
+    # The second daemon cannot take the port or the socket of the first one, either.
     third = Daemon(name="third", start=False, port=d.port)
     third.start(ready=False)
     ensure(support.reap(third.process, 20) != 0, "it took a port that is in use")

@@ -22,7 +22,7 @@ CASES = {
 }
 
 def directories():
-    """Those of daemons that this test's bench has started."""
+    """Returns the state directories of daemons that this test's bench has started."""
     return set(glob.glob(os.path.join(os.environ["TMPDIR"], "cella-bench-*")))
 
 

@@ -822,7 +822,7 @@ def cp_refused_in_the_middle_shows_the_reason():
                 while connection.line():
                     pass
                 sock.sendall(error(413, "too_large", "over the limit", "make it smaller"))
-            closed = select.poll()  # by the client: what it has not read would be lost
+            closed = select.poll()  # closed by the client: bytes that it has not read would be lost
             closed.register(sock, select.POLLRDHUP)
             closed.poll(20000)
             sock.close()
@@ -900,12 +900,12 @@ def cp_never_writes_outside_of_its_directory():
 
 
 def tree(*entries):
-    """The files of sandbox_with(): a directory /d with this in it."""
+    """Returns files for sandbox_with(): a directory /d with this content."""
     return {path: {"tar": tar_of(*entries)} for path in ("/d", "/d/.")}
 
 
 def contents(top):
-    """Of a tree: path -> bytes of a file, target of a link, None of a directory; a device or FIFO as its type."""
+    """Returns the content of a tree: path -> bytes of a file, target of a link, None for a directory, the type of a device or FIFO."""
     found = {}
     for at, directories, names in os.walk(top):
         for name in directories + names:
@@ -1187,7 +1187,7 @@ def cp_of_a_broken_archive_is_an_error():
 
 
 def echo_shell(request, connection):
-    """A terminal's other side: says its size, echoes in capitals, ends with 7 on q."""
+    """The server side of a terminal: prints its size, echoes in capitals, exits with 7 on q."""
     connection.sock.sendall(upgrade(request))
     connection.send_frame(2, f"size {request.query['cols'][0]}x{request.query['rows'][0]}\r\n".encode())
     connection.send_frame(9, b"ping")
@@ -1328,7 +1328,7 @@ def shell_without_a_websocket_is_an_error():
         refused(against(answer({}), "shell", *words)[0], 2)
 
 
-# What all have.
+# All commands.
 
 
 @test
@@ -1478,7 +1478,7 @@ def real_shell_is_a_terminal(d):
     t.wait(b"/DEV/PTS")
     fcntl.ioctl(t.master, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 120, 0, 0))
     t.type(b"until stty size | grep '50 120'; do sleep 0.1; done\r")
-    t.wait(b"50 120\r\n")  # what was typed goes on in another way
+    t.wait(b"50 120\r\n")  # not the echo of the command, which has other characters there
     seconds = support.nonce_seconds()
     t.type(b"sleep %s\r" % seconds.encode())
     until(lambda: support.with_argument(seconds), 20, "the command")

@@ -48,7 +48,7 @@ def state(d, c):
 
 
 class Beside:
-    """A run in another thread."""
+    """Starts a run in another thread."""
 
     def __init__(self, d, c, code, **fields):
         self.result = None

@@ -56,7 +56,7 @@ def node_interrupts_itself(d, c):
 
 @test(settings=PATIENT)
 def node_survives_an_interrupt_at_its_end(d, c):
-    """One that V8 cannot heed before the code throws would abort the process, in the inspector's own work."""
+    """An interrupt that V8 handles only after the code has thrown would abort the process inside the inspector."""
     ok(run(d, c, "const all = new Float64Array(6e6).map(Math.random)"))
     for _ in range(3):
         ok(run(d, c, "const some = all.slice()"))

@@ -14,7 +14,7 @@ def forms(r, main=None):
 
 
 def error(r):
-    """Name and message of what escaped."""
+    """Returns name and message of the exception of a run."""
     same((r["status"], r["exit_code"], r["signal"]), ("exited", 1, None), "outcome", r)
     ensure(r["error"], "no error", r)
     return r["error"]["name"], r["error"]["message"]
@@ -71,7 +71,7 @@ def many_threads_show_no_more_than_there_is_room_for(d):
 
 @test(settings=PATIENT)
 def children_forked_during_display_end_without_a_deadlock(d, c):
-    """It has no socket, and no thread that would release the locks of the others."""
+    """A forked child has no socket, and no thread that would release the locks of other threads."""
     code = (
         "import os, sys, threading\nsys.setswitchinterval(1e-5)\n"
         "class F:\n    def _repr_html_(self):\n        global pid\n        pid = os.fork()\n    def __repr__(self): return 'f'\n"

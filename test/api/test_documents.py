@@ -75,7 +75,7 @@ def messages_in_troubleshooting_exist():
 
 
 def errors_of_the_code():
-    """Messages of errors, without those whose row is the last resort (invalid_request, internal) and those that another part words."""
+    """Returns the messages of errors, without those that only the general rows explain (invalid_request, internal), and those with a text from elsewhere."""
     for path in sorted((ROOT / "src").rglob("*.c")):
         for call, kind, rest in re.findall(r"(err_(?:say|set))\([^;]*?CELLA_([A-Z_]+),([^;]*?);", path.read_text(), re.DOTALL):
             message = re.sub(r"%(?:%|[-.*\d]*(?:ll|z|l)?[a-z])", "X", "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', rest)))

@@ -95,7 +95,7 @@ def duration_covers_a_run_of_a_context():
 
 @test(timeout=90)
 def cpu_time_of_code_that_is_killed_does_not_have_the_sandboxes_own():
-    """A timeout of 1 ms kills it: only the kernel's counter of the whole sandbox is left then."""
+    """A timeout of 1 ms kills the code: then only the kernel's counter of the whole sandbox is available."""
     for settings in ({"pools": POOLS[:1]}, {"pools": [], "sandboxes": {"spare": 0}}):
         with daemon.Daemon(settings=settings) as d:
             for _ in range(ROUNDS):

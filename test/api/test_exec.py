@@ -221,7 +221,7 @@ def used():
 def burn():
     begun = time.process_time()
     while time.process_time() - begun < 0.2: pass
-before = used()  # the process may be older than the execution
+before = used()  # the interpreter may have been started before the execution
 """
     say = "print(used() - before, flush=True)\n"
 
@@ -324,7 +324,7 @@ def many_at_once_are_not_mixed_up(d):
 # ---- refused requests ----
 
 
-BAD = [  # body, what the message must name
+BAD = [  # body, text that the message must contain
     ({}, ["runtime"]),
     ({"runtime": "sh"}, ["code"]),
     ({"code": "x"}, ["runtime"]),
@@ -438,7 +438,7 @@ def a_request_for_a_missing_image_is_refused(d):
 
 @test
 def tiers_are_at_most_the_settings(d):
-    # The settings say restricted: more than that is not for the asking.
+    # The settings say restricted: a request cannot get more.
     d.refused("access_denied", "POST", "/v1/exec", {"runtime": "sh", "code": "x", "network": {"tier": "standard"}}, "access denied: network.tier standard")
     d.ok("PATCH", "/v1/settings", {"network": {"tier": "elevated"}})
     for tier in ("restricted", "sandbox", "standard", "elevated", "unrestricted"):
@@ -447,7 +447,7 @@ def tiers_are_at_most_the_settings(d):
 
 @test
 def bodies_that_are_too_large_are_refused_with_413(d):
-    # Said in advance: refused before it is sent.
+    # With Expect, the body is refused before it is sent.
     with d.socket() as s:
         s.sendall(b"POST /v1/exec HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1073741824\r\nExpect: 100-continue\r\n\r\n")
         first = s.recv(4096)
@@ -464,7 +464,7 @@ def bodies_that_are_too_large_are_refused_with_413(d):
         r = c.getresponse()
         same((r.status, json.loads(r.read())["error"]["kind"]), (413, "too_large"), "the answer to 40 MiB")
     except (BrokenPipeError, ConnectionResetError):
-        pass  # the answer came while it was still sending
+        pass  # the answer came while the client was still sending
     finally:
         c.close()
     code = "# " + "x" * (3 << 20) + "\nprint('ok')"

@@ -19,7 +19,7 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "image"))
 import registry_fake
 import registry_oci
 
-# What the tests here need of the standard library, with all that it imports.
+# The modules of the standard library that these tests need, with all that they import.
 MODULES = """
 import argparse, difflib, encodings.ascii, encodings.latin_1, json, linecache, locale, os, pkgutil, pprint, runpy, signal, sqlite3, sys
 import traceback, unittest, unittest.loader, unittest.main, unittest.runner, unittest.signals, unittest.util
@@ -68,7 +68,7 @@ def python_root():
 
 
 def with_python(d, name="snake:1"):
-    """The image is there, brought by the API; its python's version."""
+    """Imports the image through the API. Returns the version of its python."""
     data, version = python_root()
     a = d.request("POST", f"/v1/images/import?name={name}", data, unix=True)
     ensure(a.status in (200, 201), "the import", a)
@@ -173,7 +173,7 @@ def image_that_cannot_be_had_says_why(d):
     same((code, e["message"]), (403, "access denied: sandbox.exec"), "no capability")
 
 
-# By way of a registry.
+# Through a registry.
 
 
 def shell_image(**config):

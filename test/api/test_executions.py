@@ -152,7 +152,7 @@ def outputs_are_kept_if_the_settings_say_so(d):
 
 
 class Slow:
-    """Writing the log does not end, and so reading it does not end, until this ends."""
+    """Blocks the writer of the log, and therefore its readers, inside this context."""
 
     def __init__(self, d):
         self.d = d
@@ -187,7 +187,7 @@ def questions_to_the_log_wait_in_a_bounded_queue_and_hold_up_nothing_else(d):
     keys.append(d.new_key("k8", capabilities=["sandbox.exec", "audit"])["key"])
     id_ = d.exec("sh", "echo found", key=keys[0])["id"]
     with Slow(d):
-        asked = [ask_log(d, keys[0])]  # this one has begun, the others wait
+        asked = [ask_log(d, keys[0])]  # this request is being answered, the others wait
         time.sleep(2)
         asked += [ask_log(d, keys[0]) for _ in range(4)]
         time.sleep(1)

@@ -14,7 +14,7 @@ def code(text):
 
 
 def take(ask):
-    """Asks until it is refused: how often it was not, and the refusal."""
+    """Repeats a request until it is refused. Returns the number of successes, and the refusal."""
     for n in itertools.count():
         a = ask(n)
         if a.status == 429:
@@ -23,7 +23,7 @@ def take(ask):
 
 
 def served(d, *keys):
-    """Each caller's execution runs; None is the owner."""
+    """Checks that an execution of each caller runs; None is the owner."""
     for key in keys:
         r = d.exec("sh", "echo served", key=key) if key else d.exec("sh", "echo served", unix=True)
         same(r["stdout"], "served\n", "another caller's execution")
@@ -60,7 +60,7 @@ def sessions_leave_room_for_other_callers(d):
 
 
 def flood(d, key, n):
-    """So many executions that do not end by themselves; how many sandboxes there are then, and how many wait."""
+    """Starts so many executions that do not end by themselves. Returns the number of sandboxes and of queued executions."""
     for _ in range(n):
         d.post("/v1/exec", {**code("sleep 60"), "detach": True}, 202, key=key)
     now = d.get("/v1/health", unix=True)["sandboxes"]
@@ -145,7 +145,7 @@ def reclaiming_ends_nothing_that_is_in_use(d):
     contexts = {name: post(name, "contexts", {"runtime": "python3"}, 201)["id"] for name in ("context", "context_runs")}
     post("context", f"contexts/{contexts['context']}/run", {"code": "x = 42"}, 200)
     process = post("process", "processes", {"command": ["sleep", "100"]}, 201)
-    if is_root():  # it takes a control group
+    if is_root():  # pausing needs a control group
         post("paused", "pause", None, 200)
     else:
         post("paused", "processes", {"command": ["sleep", "100"]}, 201)

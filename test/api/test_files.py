@@ -187,7 +187,7 @@ def files_may_have_odd_names(d, s):
     same(sorted(e["name"] for e in d.get(d.file(s, "/workspace", list=1))["entries"]), sorted(ODD), "the list")
     inside = d.exec("python3", "import os; print(sorted(os.listdir('.')))", s)["stdout"]
     same(inside, f"{sorted(ODD)}\n", "seen from inside")
-    # Bytes that are no UTF-8 come in the query, and become U+FFFD in JSON.
+    # Invalid UTF-8 is accepted in the query, and becomes U+FFFD in JSON.
     raw = f"/v1/sandboxes/{s}/files?path=%ff%fe"
     a = d.request("PUT", raw, b"raw")
     ensure(a.status == 201, "a name that is no UTF-8", a)
@@ -319,7 +319,7 @@ while True:
     same(wrong, [], "what a reader outside saw")
     out = d.get(f"/v1/sandboxes/{s}/processes/{inside['pid']}/output")
     same((out["stdout"], out["stderr"]), ("", ""), "what a reader inside saw")
-    # One that is broken off has not happened.
+    # An upload that is cut off changes nothing.
     with d.socket() as c:
         c.sendall(f"PUT {d.file(s, 'f')} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n".encode() + b"c" * 1000)
         time.sleep(0.3)

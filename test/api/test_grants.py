@@ -10,8 +10,8 @@ from test_admin import parse, routes
 
 ALL = ["sandbox.exec", "sandbox.manage", "files", "images", "secrets", "settings", "audit", "host.exec", "monitor"]
 PLAIN = ["sandbox.exec", "sandbox.manage", "files"]
-MARK = "victimsown"  # in everything that belongs to the other key
-PROCESSES = 57  # a limit that only the other key asks for
+MARK = "victimsown"  # part of every name that belongs to the other key
+PROCESSES = 57  # a limit that only the other key requests
 
 # What each route gives to a key without any capability:
 #   a capability: 403, it is needed;   "open": the route needs no key;
@@ -208,7 +208,7 @@ def counters_are_a_callers_own_unless_it_may_see_all(d):
     hidden(victim, str(seen(monitor)), "what `monitor` shows")
 
 
-# Giving.
+# Rights that a key gives to others.
 
 
 @test
@@ -252,7 +252,7 @@ SETTINGS = {"mode": "selective", "network": {"tier": "standard", "allowed_domain
             "images": {"registries": ["docker.io"], "insecure_registries": []}, "workspace_root": "/srv", "workspace": "ro",
             "scan": {"enabled": True, "action": "warn", "block": {"severity": "medium", "categories": ["network"]}}}  # fmt: skip
 
-# Of each setting: what a key with `settings` alone may make of SETTINGS, and what it may not, with the capabilities or tier that it takes.
+# For each setting: a change of SETTINGS that a key with only `settings` may make, and one that it may not make, with the capability or tier that the second needs.
 OWNER = "owner"
 CHANGES = {
     "mode": (["all"], {"off": ["host.exec"]}),

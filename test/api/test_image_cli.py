@@ -22,7 +22,7 @@ from support import cella, ensure, expect, fail, same, spawn, test, until
 from test_image_store import install, not_installed
 
 STATE = "state"
-ALL = os.environ.get("CELLA_TEST_ALL")  # before each test has an environment of its own
+ALL = os.environ.get("CELLA_TEST_ALL")  # at import, before each test has its own environment
 
 
 def prepare(fake=True):
@@ -174,7 +174,7 @@ class Terminal:
 
 
 def lines_drawn(text):
-    """What the bars were drawn with, line by line, without the ways back."""
+    """Returns the lines of the progress bars, without the escape sequences that move the cursor."""
     for part in text.split("\x1b[J"):
         yield from (line for line in part.split("\r\n") if line and "\x1b" not in line)
 
@@ -208,7 +208,7 @@ def ctrl_c_cancels_and_leaves_nothing():
     process.send_signal(signal.SIGTERM)
     out, err = process.communicate(timeout=20)
     same((process.returncode, out), (128 + signal.SIGTERM, b""), "after SIGTERM")
-    # One that does not listen is killed by the second.
+    # If cella-image ignores the first Ctrl-C, the second one kills it.
     process = spawn("image", "pull", "x/deaf", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     until(lambda: "deaf" in str(heard()[-1]), 20, "the deaf one")
     process.send_signal(signal.SIGINT)
@@ -350,7 +350,7 @@ def bootstrap_imports_the_archive_of_mmdebstrap():
     same(left_over(), [], "what is under construction")
 
 
-# What each recipe is made of: release, packages, a part of the mirror.
+# The parts of each recipe: release, packages, a part of the mirror.
 RECIPES = {
     "data": ("bookworm", "ca-certificates,curl,python3,python3-matplotlib,python3-numpy,python3-pandas,python3-pip,python3-requests", "debian"),
     "python3.10": ("jammy", "apt,ca-certificates,python3,python3-pip", "ubuntu"),

@@ -65,7 +65,7 @@ def an_image_of_another_libc_serves_code_commands_files_and_terminals():
     with Daemon(settings={"images": {"pull": "never"}, "pools": [{"runtime": "sh", "size": 1, "image": "alpine:1"}]}) as d:
         ensure(d.request("POST", "/v1/images/import", archive, unix=True).status in (200, 201), "the import")
         until(lambda: d.get("/v1/pools")["pools"][0]["available"], 20, "a sandbox that is ready")
-        for _ in range(2):  # one that waited, and another
+        for _ in range(2):  # a waiting interpreter, and a new one
             r = d.exec("sh", "hello; cat /etc/alpine-release; cat; echo $A $1; exit 3", image="alpine:1", args=["b c"],
                        env={"A": "a"}, stdin="in\n")  # fmt: skip
             same((r["exit_code"], r["stdout"], r["stderr"]), (3, "musl root 1\n3.20.3\nin\na b c\n", ""), "code")

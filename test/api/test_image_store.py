@@ -24,7 +24,7 @@ from daemon import Daemon
 from support import ensure, fail, same, test, until
 
 FAKE = pathlib.Path(__file__).resolve().with_name("fake_imager.py").read_text()
-ALL = os.environ.get("CELLA_TEST_ALL")  # before each test has an environment of its own
+ALL = os.environ.get("CELLA_TEST_ALL")  # at import, before each test has its own environment
 ANY = {"images": {"registries": ["*"]}}
 
 
@@ -50,13 +50,13 @@ def not_installed():
 
 
 class Store:
-    """What the fake keeps in the store beside images."""
+    """The files of the fake in the store, beside the images."""
 
     def __init__(self, d):
         self.path = os.path.join(d.state, "images")
 
     def heard(self, **wanted):
-        """Lines of its log that have these."""
+        """Returns the lines of the fake's log with these values."""
         with contextlib.suppress(OSError):
             with open(os.path.join(self.path, "fake.log")) as f:
                 lines = [json.loads(line) for line in f]
@@ -82,7 +82,7 @@ def names(d):
 
 
 def error(d, method, target, body=None, status=400, **more):
-    """What an error says."""
+    """Sends a request that must fail, and returns its error."""
     a = d.request(method, target, body, **more)
     same(a.status, status, "status", a)
     return a.json()["error"]
@@ -155,7 +155,7 @@ def two_pulls_of_one_image_share_a_job_until_the_last_client_leaves():
         until(lambda: store.heard(how="cancelled"), 20, "its end without a client")
         same(len(store.requests("pull")), 1, "pulls")
         same(names(d), [], "images")
-        # And one that is wanted again while the old one ends is not that one.
+        # A process that is requested while the old one ends is a new one.
         third, fourth = d.events("POST", "/v1/images", body), d.events("POST", "/v1/images", body)
         until(lambda: len(store.requests("pull")) == 2, 20, "another pull")
         store.go()
@@ -174,7 +174,7 @@ def hostile_lines_of_cella_image_fail_its_jobs_and_nothing_else():
             e = error(d, "POST", "/v1/images", {"pull": f"fake/{what}"}, status=503)
             same(e["kind"], "engine_unavailable", f"kind after {what}")
             ensure("cella-image" in e["message"] and e["hint"], f"message after {what}: {e}")
-        # The answer of one that was pulled beside it comes, too.
+        # The answer of a concurrent pull arrives, too.
         with d.events("POST", "/v1/images", {"pull": "fake/slow"}) as beside:
             until(lambda: any("slow" in r["ref"] for r in store.requests("pull")), 20, "the one beside")
             error(d, "POST", "/v1/images", {"pull": "fake/nonsense"}, status=503)
@@ -201,8 +201,8 @@ def jobs_are_bounded_and_wait_for_their_turn():
         until(lambda: d.ok("GET", "/v1/health")["images"]["jobs"] == 10, 20, "ten jobs")
         time.sleep(0.2)
         same(len(store.requests("pull")), 8, "pulls at once")
-        events.pop().close()  # of one that has not begun
-        events.pop(0).close()  # and of one that has: its place is the next one's
+        events.pop().close()  # of a job that has not begun
+        events.pop(0).close()  # and of a running job: the next one takes its place
         until(lambda: len(store.requests("pull")) == 9, 20, "the ninth")
         same(d.ok("GET", "/v1/images"), {"images": []}, "answers meanwhile")
         more = [d.events("POST", "/v1/images", {"pull": f"more{i}/slow"}) for i in range(56)]
@@ -309,7 +309,7 @@ def the_list_is_brief_and_shows_every_change_at_once():
         for i in range(4):
             d.ok("POST", "/v1/images", {"pull": f"fake/ok:{i}"}, status=201)
             same(len(d.ok("GET", "/v1/images")["images"]), i + 1, "images in the list")
-        time.sleep(1.2)  # now it is kept
+        time.sleep(1.2)  # now the image is kept
         for _ in range(2):
             listed = d.ok("GET", "/v1/images")["images"]
             same(sorted(n for image in listed for n in image["names"]), [f"docker.io/fake/ok:{i}" for i in range(4)], "names")
@@ -321,7 +321,7 @@ def the_list_is_brief_and_shows_every_change_at_once():
         same(d.request("DELETE", one("fake/ok:1")).status, 204, "removal")
         same(len(names(d)), 3, "the list after a removal")
         same(d.ok("GET", "/v1/health")["images"]["images"], 3, "health")
-        # A change that the daemon has no part in.
+        # A change by another process.
         time.sleep(1.2)
         same(len(names(d)), 3, "kept again")
         refs = os.path.join(d.state, "images", "refs")
@@ -518,7 +518,7 @@ def programs_tar(mark):
 
 
 def mark(d, image):
-    """What an execution in an image sees."""
+    """Returns what code in an image sees."""
     r = d.ok("POST", "/v1/exec", {"command": ["/bin/cat", "/etc/mark"], "image": image})
     return r["stdout"]
 
@@ -553,7 +553,7 @@ def an_image_removed_while_a_sandbox_uses_it_is_deleted_after_the_sandbox(d):
     places = [os.path.join(d.state, "images", x) for x in ("refs", "meta", "layers", "roots", "tmp")]
 
     def swept():
-        """The sandbox may need a moment to let go of it."""
+        """Waits: the sandbox may need a moment to release the image."""
         d.ok("POST", "/v1/images/gc")
         return not any(os.listdir(place) for place in places)
 

@@ -110,7 +110,7 @@ def a_sandbox_of_an_image_lives_on(d):
     with d.websocket(f"/v1/sandboxes/{s}/terminal") as w:
         w.send(b"echo $((6*7)); cat /etc/mark; test -t 0 && ls -d /dev/pts/0\n")
         w.read_until(b"42\r\nkept\r\n/dev/pts/0")
-    if is_root():  # else there is no cgroup to freeze it
+    if is_root():  # freezing needs a control group
         d.post(f"/v1/sandboxes/{s}/pause")
         d.post(f"/v1/sandboxes/{s}/resume")
     c = d.post(f"/v1/sandboxes/{s}/contexts", {"runtime": "bash"}, 201)["id"]
@@ -310,7 +310,7 @@ def an_image_starts_about_as_fast_as_the_host(d):
             begun = time.monotonic()
             d.post("/v1/exec", {"command": ["/bin/true"], "image": image})
             times.append(time.monotonic() - begun)
-    host, tiny = (sorted(times)[len(times) // 4] * 1000 for times in took.values())  # others use this machine, too
+    host, tiny = (sorted(times)[len(times) // 4] * 1000 for times in took.values())  # other processes use this machine, too
     if tiny > 2 * host + 2:
         support.late(f"an image takes {tiny:.2f} ms, the host {host:.2f} ms")
 

@@ -74,7 +74,7 @@ def often(d, code, times=TIMES, **fields):
 
 
 def teach(d, *modules, **fields):
-    """Imports them often, and waits until exactly these are learned."""
+    """Runs code that imports the modules often, and waits until exactly these are learned."""
     often(d, "import " + ", ".join(modules), **fields)
     which = {k: v for k, v in fields.items() if k == "key"}
     return until(lambda: [set(m) for m in learned(d, **which)] == [set(modules)] and learned_pool(d, **which), PATIENCE, f"{modules} in a template")
@@ -126,7 +126,7 @@ def contexts_use_the_template_of_their_key(d):
     ensure(one.startswith("(False, 'image', '") and one != other, "each has imported its own", f"{one} {other}")
 
 
-# Who has it.
+# Which keys and requests use a learned template.
 
 
 @test(timeout=180)
@@ -152,7 +152,7 @@ def a_key_neither_sees_nor_uses_what_another_has_learned(d):
     same(learned(d, key=other["key"]), [], "one execution teaches another key nothing")
 
 
-# What is learned.
+# The modules that are learned.
 
 
 @test(timeout=180)

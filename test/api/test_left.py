@@ -11,7 +11,7 @@ LIMIT = 20  # seconds for something that is certain to happen
 
 
 def ask(d, method, target, body=None):
-    """A connection on which the request was sent."""
+    """Returns a connection on which the request was sent."""
     s = d.socket()
     data = b"" if body is None else json.dumps(body).encode()
     head = f"{method} {target} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
@@ -21,7 +21,7 @@ def ask(d, method, target, body=None):
 
 @contextlib.contextmanager
 def stopped(pids):
-    """These processes do not answer."""
+    """Stops these processes, so that they do not answer."""
     send_all(pids, signal.SIGSTOP)
     try:
         yield
@@ -31,7 +31,7 @@ def stopped(pids):
 
 @contextlib.contextmanager
 def without_answers(d):
-    """The first process of each sandbox does not answer."""
+    """Stops the first process of each sandbox."""
     with stopped(list(members(d))):
         yield
 
@@ -81,4 +81,4 @@ def a_file_request_of_a_client_that_left_does_not_change_the_sandbox(d, s):
     same(d.get(d.file(s, "a")), b"1", "its content")
     d.put(s, "c", "2")
     names = [e["name"] for e in d.get(d.file(s, ".", list=1))["entries"]]
-    same([n for n in names if n != "b"], ["a", "c"], "the directory")  # mkdir was perhaps begun
+    same([n for n in names if n != "b"], ["a", "c"], "the directory")  # mkdir may have begun

@@ -19,7 +19,7 @@ def both(d):
     return Http(d), Modern(d)
 
 
-# What it says of itself.
+# Initialisation and lists.
 
 
 @test
@@ -104,7 +104,7 @@ def invalid_calls_are_protocol_errors(d):
     for c in both(d):
         for params in ({"name": "nothing"}, {"name": "sandbox.exec", "arguments": []}, {"name": 5}, {}, {"name": "a\0b"}):
             if isinstance(c, Modern) and params.get("name") == "a\0b":
-                continue  # no header can say that
+                continue  # a value that a header cannot contain
             code, message = c.error("tools/call", params)
             same(code, -32602, f"{params}: {message}")
         same(c.error("nothing/at/all")[0], -32601, "unknown method")
@@ -669,7 +669,7 @@ def the_workspace_of_the_agent_is_there_for_tools(d):
     same(support.read(os.path.join(root, "test", "out")), "z", "the file on the host")
 
 
-# Results that suit a model.
+# Results in a form for models.
 
 FORMS = """
 class Table:

@@ -160,7 +160,7 @@ def leftovers_of_a_run_killed_with_its_keeper_are_removed():
     c = Stdio()
     c.ask("ping")
     tree = descendants(c.process.pid)
-    for number in (signal.SIGSTOP, signal.SIGKILL):  # so that none tidies up after another
+    for number in (signal.SIGSTOP, signal.SIGKILL):  # so that no test removes the remains of another
         for pid in tree:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
@@ -168,7 +168,7 @@ def leftovers_of_a_run_killed_with_its_keeper_are_removed():
     until(lambda: not [p for p in tree if support.program_name(p)], 20, "their end")
     (left,) = directories()
 
-    def is_swept():  # what held its lock may take a moment to die
+    def is_swept():  # the process with its lock may take a moment to die
         with Stdio() as c:
             c.ask("ping")
         return left not in directories()

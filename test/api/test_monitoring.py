@@ -9,7 +9,7 @@ import support
 from support import ensure, same, test
 
 FILES = pathlib.Path(__file__).resolve().parent.parent.parent / "doc/monitoring"
-# What the daemon does not answer: functions and words of PromQL, and what Prometheus adds.
+# Words that are no metrics of the daemon: functions and keywords of PromQL, and labels that Prometheus adds.
 ADDED = {"instance", "job", "le"}
 
 

@@ -18,7 +18,7 @@ def opened(place):
     return os.open(place, os.O_RDONLY | os.O_DIRECTORY)
 """
 
-# All that can be seen of what can be written to, but for the times themselves.
+# Prints everything visible in the writable places, except the timestamps.
 LOOK = r"""
 for place in PLACES:
     s, fd, flags = os.stat(place), opened(place), array.array("l", [0])
@@ -107,7 +107,7 @@ def call(name, *words):
     return r if r >= 0 else errno.errorcode[ctypes.get_errno()]
 """
 
-# What code can leave, or have had.  Of removed ones there were several: the kernel counts on from them.
+# IPC objects that code leaves, or has removed.  Several are removed, because the kernel's numbers continue from them.
 MADE = {
     "memory": "assert call('shmget', KEY, 4096, MAKE) == 0",
     "memory, removed": "for i in range(4): call('shmctl', call('shmget', i, 4096, MAKE), 0, None)",
@@ -129,13 +129,13 @@ limits = (ctypes.c_ulong * 32)()
 print(call('shmctl', 0, 3, limits), *limits[:5], call('msgctl', 0, 3, limits), call('semctl', 0, 0, 3, limits))  # 3: IPC_INFO
 """
 
-# The first numbers that the kernel gives, and whether others follow.
+# The first numbers that the kernel assigns, and whether others follow.
 FIRST = """
 print([call('shmget', 0, 4096, MAKE), call('shmget', KEY, 4096, MAKE)], [call('semget', 0, 1, MAKE), call('semget', KEY, 1, MAKE)],
       [call('msgget', 0, MAKE), call('msgget', KEY, MAKE)])
 """
 
-# What only a right over the namespace could do: say that nothing was made, or change what holds in it.
+# Operations that need rights over the namespace: set the next number, or change its limits.
 CHANGE = """
 for name in ('shm_next_id', 'sem_next_id', 'msg_next_id', 'shmmax', 'shmmni', 'shm_rmid_forced', 'msgmni', 'sem'):
     try:

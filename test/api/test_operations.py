@@ -83,7 +83,7 @@ def restore(state, path, *words):
 
 
 def filled():
-    """A daemon with something of everything that a backup copies."""
+    """Returns a daemon with one object of each kind that a backup copies."""
     d = Daemon({"sandboxes": {"max": 7}})
     d.key = d.new_key("owner")["key"]
     d.ok("PUT", "/v1/secrets/TOKEN", SECRET, status=201, unix=True)
@@ -94,7 +94,7 @@ def filled():
 
 
 def check_copy(d, other, rows):
-    """Whether the daemon `other` has what d had."""
+    """Checks that the daemon `other` has all objects of d."""
     same(other.get("/v1/settings", unix=True)["sandboxes"]["max"], 7, "the settings")
     same(other.exec("sh", "echo x", key=d.key)["stdout"], "x\n", "the key")
     same([s["name"] for s in other.get("/v1/secrets", unix=True)["secrets"]], ["TOKEN"], "the secrets")

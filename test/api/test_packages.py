@@ -237,7 +237,7 @@ def packages_are_fetched_once_for_all_sessions_of_a_key():
             same(hold(d, **({"session": session} if session else {})), "42", f"session {session}")
         same(net.seen("http"), [], "requests of later sessions")
         seen_everywhere(d, "b")
-        until(lambda: all(s["session"] for s in d.get("/v1/sandboxes")["sandboxes"]))  # the one that fetched them is gone
+        until(lambda: all(s["session"] for s in d.get("/v1/sandboxes")["sandboxes"]))  # the session that fetched them is gone
         # Another set has an entry of its own; the order of its packages does not matter.
         same(hold(d, ["cellatest", "cellafast"], session="d"), "42", "another set")
         same(sorted(fetched(net))[-1], wheel, "it is fetched")

@@ -186,7 +186,7 @@ def size_zero_restores_on_demand(d):
     same((p["hits"], p["misses"], p["available"]), (0, 1, 0), "the pool")
 
 
-# What code must not notice.
+# Pooled and fresh sandboxes look the same.
 
 
 @test
@@ -213,7 +213,7 @@ def a_pooled_execution_equals_a_fresh_one(d):
         same({k: v for k, v in got.items() if k not in OF_ITS_OWN}, {k: v for k, v in want.items() if k not in OF_ITS_OWN}, f"result of {code!r}")
         same(set(got), set(want), "fields")
         same({k: v is None for k, v in got["usage"].items()}, {k: v is None for k, v in want["usage"].items()}, f"what is known of the usage of {code!r}")
-        if "files" not in fields:  # what puts them there runs beside an interpreter that waits
+        if "files" not in fields:  # the program that writes them runs beside a waiting interpreter
             same(got["usage"]["processes_peak"], want["usage"]["processes_peak"], f"processes of {code!r}")
         ensure(got["duration_ms"] > 0, "duration")
     rows = {r["id"]: r for r in d.rows()}
@@ -246,7 +246,7 @@ def each_sandbox_is_used_once_and_nothing_is_left_for_the_next(d):
 
 @test
 def code_cannot_mark_the_interpreters_program_for_the_next_sandbox(d):
-    """What /proc/self/exe leads to is an inode, too: with a mode, times and attributes."""
+    """The file behind /proc/self/exe has an inode with a mode, times and attributes that code could change."""
     mark = (
         "import os\n"
         "print([n for n in os.listxattr('/proc/self/exe') if n.startswith('user.')], os.stat('/proc/self/exe').st_mode & 0o111 != 0)\n"
@@ -488,7 +488,7 @@ def an_execution_may_have_less_cpu_time_than_its_pool(d):
     same(look(d)["limits"]["cpu_time_ms"], 60000, "the pool's limit, after the settings changed")
 
 
-# Ways to run.
+# Ways to run code.
 
 
 @test
@@ -524,7 +524,7 @@ def pooled_executions_can_be_cancelled_detached_and_streamed(d):
     same(look(d)["hits"], hits, "hits")
 
 
-# Room.
+# Capacity.
 
 
 @test(settings={"sandboxes": {"max": 4, "queue_timeout_ms": 5000}})
@@ -551,7 +551,7 @@ def waiting_sandboxes_are_ended_for_requests(d):
     d.ok("PATCH", "/v1/settings", {"sandboxes": {"max": 4, "queue_max": 0}})
     full(d, size=3)
     same(sorted(sleepers(2)), ["hi\n"] * 2, "two at once, of four, without a queue")
-    # Nor may anybody wait for any time at all; and all room is taken by members.
+    # The same if no request may wait, and pool members use all the room.
     for _ in range(5):
         d.ok("PATCH", "/v1/settings", {"sandboxes": {"max": 4, "queue_timeout_ms": 0}})
         full(d, size=3)
@@ -588,7 +588,7 @@ def a_key_that_waits_for_itself_does_not_stop_the_filling(d):
     same(d.get("/v1/health", unix=True)["sandboxes"]["waiting"], 1, "it still waits")
 
 
-# Misfortune.
+# Failures.
 
 
 @test
@@ -597,7 +597,7 @@ def a_waiting_interpreter_that_is_killed_costs_only_that_member(d):
     full(d)
     full(d, "sh")
     for pid in waiting_pids(d):
-        with contextlib.suppress(ProcessLookupError):  # a pool may have replaced it meanwhile
+        with contextlib.suppress(ProcessLookupError):  # a pool may have replaced the interpreter meanwhile
             os.kill(pid, signal.SIGKILL)
     for runtime, code in (("python3", "print('hi')"), ("sh", "echo hi")):
         until(lambda runtime=runtime: look(d, runtime)["available"] == 0 or full(d, runtime), 20, "its notice")
@@ -609,13 +609,13 @@ def a_waiting_interpreter_that_is_killed_costs_only_that_member(d):
         with contextlib.suppress(ProcessLookupError):
             os.kill(init, signal.SIGKILL)
     until(lambda: not set(killed) & set(members(d)), 20, "the end of the dead")
-    time.sleep(0.1)  # until the server knows
+    time.sleep(0.1)  # until the server has noticed the death
     full(d)
     pooled(d, "python3", "print('hi')")
 
 
 def descriptors(d):
-    """Of the server; without the counters of groups that serve again, which are lent to it for each sandbox that has some."""
+    """Returns the descriptors of the server, without the counter files of reused groups."""
     directory = f"/proc/{d.server_pid()}/fd"
     n = lent = 0
     for fd in os.listdir(directory):
@@ -628,7 +628,7 @@ def descriptors(d):
 
 
 def is_dead(pid):
-    """Of an init: and so is every process of its sandbox."""
+    """Returns whether this init, and so every process of its sandbox, has ended."""
     try:
         return support.read(f"/proc/{pid}/stat").rpartition(")")[2].split()[0] == "Z"
     except FileNotFoundError:
@@ -704,7 +704,7 @@ def code_that_has_begun_is_not_run_again(d):
 
 @test
 def a_member_that_died_is_not_handed_out(d):
-    """The server knows of the death before it has the last counters, which the keeper sends late."""
+    """The server notices the death before it receives the last counters, because the keeper sends them late."""
     configure(d, PYTHON)
     full(d)
     d.exec("python3", "pass")
@@ -754,7 +754,7 @@ def an_interpreter_that_is_killed_at_any_moment_is_not_the_servers_error():
         threads = [threading.Thread(target=ask) for _ in range(2)]
         for t in threads:
             t.start()
-        hogs = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(4)]  # so that the server is late now and then
+        hogs = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(4)]  # so that the server sometimes reacts late
         end = time.monotonic() + 90
         while time.monotonic() < end and (killed < 400 or len(seen) < 400):
             for init in children(d.process.pid):
@@ -841,7 +841,7 @@ def no_code_may_say_where_its_arguments_are(d):
     same(d.post(f"/v1/sandboxes/{s}/contexts/{c}/run", {"code": code})["stdout"], refused, "in a context")
 
 
-# What warm interpreters say to init when they end (src/sys/ending.h), said by the code instead.
+# The code sends the message with which waiting interpreters announce their end (src/sys/ending.h).
 SAY_THE_END = """
 import ctypes, os, struct, time
 def say(code, pid=os.getpid(), count=1):

@@ -74,7 +74,7 @@ def an_image_without_node_is_no_error(d):
 
 @test
 def the_pool_of_node_is_not_filled_while_executions_use_all_cores(d):
-    """Until one of them is a second old; a machine that needs longer to look shows nothing."""
+    """Waits until a member is one second old. On a machine that needs longer for a look, this shows nothing."""
     for _ in range(10):
         configure(d)
         begun = time.monotonic()

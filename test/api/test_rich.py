@@ -57,7 +57,7 @@ Shown()
 
 
 def facts(r):
-    """What the code did.  A traceback without the name of the file with the code and its lines, which it has or not."""
+    """Returns the visible results of a run.  Tracebacks without the file name of the code and its source lines, which may be missing."""
     lines = [line.replace("/workspace/main.py", "<string>") for line in r["stderr"].splitlines() if not line.startswith("    ")]
     return [r[k] for k in ("status", "exit_code", "signal", "stdout")] + lines
 
@@ -109,7 +109,7 @@ try:
     for i in range(100):
         os.write(fd, b'result %d\\n%s' % (len(body), body))
 except OSError:
-    pass  # the daemon does not read on
+    pass  # the daemon does not read further
 print('ok')""", rich=True)
     same((len(r["results"]), r["stdout"], r["results_truncated"]), (64, "ok\n", True), "too many", r)
     r = d.exec("python3", "import os\nif os.fork() == 0:\n    pass\nelse:\n    os.wait()\nos.getpid() > 0", rich=True)

@@ -14,12 +14,12 @@ SHOWS = '#!/bin/sh\ncase $1 in\n--version) echo "%s" ;;\n-e) echo "%s ran: $2" ;
 
 
 def shows(version, name):
-    """An interpreter that says what it was given to run."""
+    """Returns a fake interpreter that prints its arguments and code."""
     return SHOWS % (version, name, name)
 
 
 def put_image(d, name, programs=None, runtimes=None, **config):
-    """A small image in the daemon's store: a shell, these programs (path: text), and what it says of its runtimes."""
+    """Puts a small image into the daemon's store: a shell, these programs (path: text), and this list of runtimes."""
     image = images.Image(name, config={"env": ["PATH=/usr/local/bin:/bin"], **config}, where=d.state)
     for path, text in (programs or {}).items():
         image.put(path[1:], text, 0o755)
@@ -73,7 +73,7 @@ def compiled_code_runs_in_the_background_and_as_events(d, s):
     same(ex["status"], "timeout", "what never ends")
 
 
-# Which program, which image.
+# The program and the image of a runtime.
 
 
 @test

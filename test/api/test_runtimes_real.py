@@ -24,7 +24,7 @@ NODE = "node-linux-" + {"x86_64": "x64", "aarch64": "arm64"}[platform.machine()]
 
 
 def get(name):
-    """A file of the cache; made, if that is allowed."""
+    """Returns a file of the cache; makes it if that is allowed."""
     cache = pathlib.Path(CACHE or support.home)
     path = cache / name
     if path.exists():
@@ -45,7 +45,7 @@ def get(name):
 def node_root(path):
     """A root directory with this node and the libraries it needs, as a tar."""
     directory = tempfile.mkdtemp()
-    header = "include/node/node_version.h"  # from which a version is seen
+    header = "include/node/node_version.h"  # the version is read from this header
     with tarfile.open(path) as package:
         package.extract("package/bin/node", directory)
         package.extract(f"package/{header}", directory)
@@ -68,7 +68,7 @@ def pool(d):
 
 
 def pooled(d, runtime, code, image):
-    """What code prints that one of the pool runs."""
+    """Returns the output of code that a pooled interpreter runs."""
     until(lambda: pool(d)["available"], 60, f"a {runtime} that waits")
     hits = pool(d)["hits"]
     r = d.exec(runtime, code, image=image, timeout=120)

@@ -128,7 +128,7 @@ def pausing_a_sandbox_stops_its_code_and_its_deadline(d, s):
         after = d.get(f"/v1/sandboxes/{s}")["usage"]["cpu_ms"]
         ensure(after - before < 20, f"while paused it used {after - before} ms of CPU time")
         d.refused("invalid_request", "GET", d.file(s, "/etc/hostname"), None, "paused")
-        time.sleep(7)  # with what is left to run, more than its timeout
+        time.sleep(7)  # with the remaining time, longer than its timeout
         same(d.post(f"/v1/sandboxes/{s}/resume")["state"], "running", "state")
         same(d.post(f"/v1/sandboxes/{s}/resume")["state"], "running", "resumed twice")
         rest, end = e.text()
@@ -182,7 +182,7 @@ def ttl_and_keepalive(d):
     same(d.post(f"/v1/sandboxes/{endless}/keepalive")["state"], "running", "keepalive without a body")
     d.refused("invalid_request", "POST", f"/v1/sandboxes/{kept}/keepalive", {"ttl_ms": -1}, "ttl_ms")
     d.refused("invalid_request", "POST", f"/v1/sandboxes/{kept}/keepalive", {"ttl": 1}, "ttl")
-    short = d.post("/v1/sandboxes", {"ttl_ms": 8000}, 201)  # when it ends, so would the others have
+    short = d.post("/v1/sandboxes", {"ttl_ms": 8000}, 201)  # when this one ends, the others would have ended
     ensure(short["expires"] and short["ttl_ms"] == 8000, f"expires {short['expires']}")
     until(lambda: d.request("GET", f"/v1/sandboxes/{short['id']}").status == 404, 30, "the end of the short one")
     same({s["id"] for s in d.get("/v1/sandboxes")["sandboxes"]}, {kept, endless}, "those that are left")
@@ -529,7 +529,7 @@ def a_pause_of_a_client_that_left_does_no_harm(d):
         finally:
             os.kill(d.process.pid, signal.SIGCONT)
         until(lambda: d.get("/v1/health")["sandboxes"]["running"] == 0, 20, "the end of the sandbox")
-    # And a second one that asks for the same does not turn it around.
+    # A second request of the same kind does not reverse the first.
     id_ = d.sandbox()
     os.kill(d.process.pid, signal.SIGSTOP)
     try:

@@ -240,7 +240,7 @@ def a_request_that_waits_for_the_scanner_can_be_cancelled(d):
     ensure(answers[0].status in (200, 404), "its sandbox has gone", answers[0])
     until(lambda: not [r for r in d.rows() if r["status"] == "running"], 20, "the end of all")
     same(d.exec("sh", "echo fine")["stdout"], "fine\n", "what comes after")
-    d.post("/v1/exec", body | {"detach": True}, 202)  # and one that is under way when it stops
+    d.post("/v1/exec", body | {"detach": True}, 202)  # and a scan that is running when the daemon stops
 
 
 @test

@@ -123,7 +123,7 @@ for stream in (sys.stdout, sys.stderr):
 def every_form_of_a_secret_is_masked_across_reads(d):
     put(d)
     s = d.post("/v1/sandboxes", {}, 201)["id"]
-    fresh = {"cwd": "/tmp"}  # which no interpreter that waits can have
+    fresh = {"cwd": "/tmp"}  # a waiting interpreter cannot have another working directory
     for target, more in (("/v1/exec", {}), ("/v1/exec", fresh), ("/v1/exec", {"session": "one"}), (f"/v1/sandboxes/{s}/exec", {}),
                          ("/v1/exec", {"limits": {"output_bytes": 65536}})):  # fmt: skip
         r = d.post(target, request(SHOW + FORMS, **more))

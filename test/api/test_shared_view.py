@@ -82,7 +82,7 @@ def shared(d):
 
 
 def compare_with_a_private_view(nodes, before=None):
-    """nodes: whether /dev is a mount with all of them."""
+    """nodes: whether /dev is one mount with all device nodes."""
     with Daemon(before=before) as d:
         shared(d)
         count = "grep -c ' /dev ' /proc/self/mountinfo; grep -c ' /dev/null ' /proc/self/mountinfo"
@@ -152,7 +152,7 @@ print([p + "/" + n for p in ("/tmp", "/dev/shm", "/run", "/workspace") for n in 
 
 @test(users=["root"])
 def files_below_dev_shm_cannot_be_reached(d):
-    """The tmpfs with all that the code may write is attached there, and covered."""
+    """The tmpfs for all writable directories is mounted at /dev/shm, and covered."""
     code = r"""
 import ctypes, os
 libc = ctypes.CDLL(None, use_errno=True)
@@ -202,11 +202,11 @@ def a_view_is_shared_for_three_seconds(d):
     """What the host shows may have been replaced since, as by ldconfig.  What counts is when a sandbox is made: it may wait in the pool for longer."""
     look = "import os; r, own = os.stat('/'), os.stat('/tmp'); print(r.st_dev, own.st_dev, r.st_ctime_ns, own.st_ctime_ns)"
     shared(d)
-    ages = {}  # by view: how old it was when each sandbox got it, in seconds
+    ages = {}  # the age of each view, in seconds, when a sandbox got it
     begun = time.monotonic()
     while time.monotonic() < begun + 7:
         root, own, view_made, sandbox_made = d.exec("python3", look)["stdout"].split()
-        if root != own:  # else it was built while another was to leave one, and is all of a piece
+        if root != own:  # otherwise this sandbox built its own view
             ages.setdefault(view_made, []).append((int(sandbox_made) - int(view_made)) / 1e9)
         time.sleep(0.02)
     if max(map(len, ages.values())) < 2:

@@ -19,7 +19,7 @@ STANDARD = {"tier": "standard", "allowed_domains": ["ok.example", "*.ok.example"
 NOTHING = {"connections": 0, "refused": 0, "bytes_sent": 0, "bytes_received": 0, "lookups": 0}
 CLOSED = {"kind": "network", "detail": "not in allowed_domains"}
 
-# Each URL is asked for once; args: those; the environment's proxies only with --proxy.
+# Requests each URL of the arguments once; uses the proxies of the environment only with --proxy.
 FETCH = """
 import json, sys, urllib.request, urllib.error
 urls = sys.argv[1:]
@@ -45,7 +45,7 @@ def fetch(d, urls, more=(), **fields):
 
 
 def reached(d, names=NAMES, **fields):
-    """Which of the names were, and the whole result."""
+    """Returns the names that could be reached, and the whole result."""
     found, r = fetch(d, [f"http://{name}/" for name in names], **fields)
     for url, (status, answer) in found.items():
         if status == 200:
@@ -54,7 +54,7 @@ def reached(d, names=NAMES, **fields):
 
 
 def value(d, name):
-    """A number of /metrics."""
+    """Returns a value of /metrics."""
     text = d.request("GET", "/metrics", unix=True).text
     found = re.search(rf"^{re.escape(name)} (\S+)$", text, re.M)
     ensure(found, f"no {name} in the metrics:\n{text}")
@@ -385,7 +385,7 @@ def a_client_context_or_sandbox_may_end_while_traffic_is_counted():
         d.post(f"{contexts}/{ids[1]}/restart", {})
         start(f"/v1/sandboxes/{s}/exec", runtime="sh", code="true")
         with d.events("POST", f"/v1/sandboxes/{s}/exec", {"runtime": "sh", "code": "echo x"}) as events:
-            events.wait("stdout")  # and its client goes
+            events.wait("stdout")  # and its client disconnects
         start("/v1/exec", runtime="bash", code="exec 3<>/dev/tcp/1.2.3.4/80")
         start("/v1/exec", runtime="bash", code="exec 3<>/dev/tcp/1.2.3.4/80; sleep 9", timeout_ms=50)  # killed with its sandbox
         start(f"{contexts}/{ids[2]}/run", code="true")
@@ -505,7 +505,7 @@ def twenty_sandboxes_each_have_their_own_policy():
 
 @test(users=["root"], timeout=60)
 def every_way_to_run_code_has_the_network_of_its_tier():
-    """Pooled, made for one, session, detached, in the background, in a terminal; and each is the pool's own if it fits."""
+    """Pooled, fresh, session, detached, in the background, in a terminal; a sandbox of the pool is used where it fits."""
     ask = "curl -s -o /dev/null -w '%{http_code}\\n' "
     with Internet() as net, Daemon({"network": STANDARD, "pools": [{"runtime": "python3", "size": 2}, {"runtime": "sh", "size": 2}, {"runtime": "node", "size": 1}]}) as d:
         until(lambda: all(p["available"] for p in d.get("/v1/pools")["pools"]), 20, "full pools")

@@ -33,7 +33,7 @@ def error(d, name, key=None, **arguments):
 
 
 def conforms(value, schema, where="result"):
-    """As much of JSON Schema as the tools' schemas use."""
+    """Validates a value: the part of JSON Schema that the tools' schemas use."""
     types = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "object": dict, "array": list,
              "null": type(None)}  # fmt: skip
     wanted = schema.get("type", list(types))
@@ -206,7 +206,7 @@ def sandbox_exec_is_isolated(d):
     same(call(d, "sandbox.exec", runtime="sh", code="ls")["stdout"], "", "nothing stays")
 
 
-# execute_python: what models do with it.
+# execute_python: typical uses by models.
 
 CSV = "service,deployments,failures\napi,40,2\nweb,25,5\nworker,10,0\n"
 
@@ -552,7 +552,7 @@ def a_run_in_a_context_lists_files_if_asked(d):
     c = d.post(f"/v1/sandboxes/{s}/contexts", {"runtime": "python3"}, 201)["id"]
     run = f"/v1/sandboxes/{s}/contexts/{c}/run"
     same(d.post(run, {"code": "open('a', 'w').write('xy')"})["files"], [], "without being asked")
-    time.sleep(0.1)  # the clock of timestamps has steps
+    time.sleep(0.1)  # timestamps of files have a coarse resolution
     r = d.post(run, {"code": "open('b', 'w').write('xyz')", "list_files": True})
     same((r["files"], r.get("files_truncated")), ([{"path": "b", "change": "added", "bytes": 3}], None), "files")
     d.refused("invalid_request", "POST", run, {"code": "1", "list_files": 7}, "list_files")

@@ -60,7 +60,7 @@ def the_limit_on_disk_holds_in_a_session():
 
 @test(users=["root"])
 def a_volume_that_was_full_is_reported_even_if_space_was_freed():
-    """How much is free after a write was refused differs between kernels; here the code makes it more by itself."""
+    """The free space after a refused write differs between kernels; here the code frees more by itself."""
     need_volumes()
     with Daemon() as d:
         fill = "import os\nopen('a', 'wb').write(bytes(300000))\ntry:\n    open('f', 'wb').write(bytes(64 << 20))\nexcept OSError:\n    os.remove('a')\n    raise"

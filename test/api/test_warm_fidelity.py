@@ -76,7 +76,7 @@ def listed(reasons):
     return {name for names in reasons.values() for name in names}
 
 
-# Pools.
+# Waiting for pools.
 
 
 class Pool:
@@ -94,11 +94,11 @@ class Pool:
         return next((p for p in pools if p["runtime"] == self.runtime), None)
 
     def ready(self):
-        """Waits until one can be had; its object."""
+        """Waits until a member is ready. Returns the pool's object."""
         return until(lambda: (p := self.look()) and p["available"] > 0 and p, 20, f"a pool with a ready {self.runtime}")
 
     def exec(self, code, **fields):
-        """The result of code that it must have served."""
+        """Returns the result of code that the pool must have served."""
         before = self.ready()["hits"]
         result = self.daemon.exec(self.runtime, code, **fields)
         ensure(SELF or self.look()["hits"] > before, f"not served by the pool: {shorten(code, 200)}")
@@ -114,7 +114,7 @@ class Host:
     """Where the tables are run; pythons.py has other places."""
 
     lacks = {}  # {module: names of the cases that need it}
-    normal = ()  # as of a case
+    normal = ()  # as in Case
     # As KNOWN, where more is imported ahead than by itself; python3 imports warnings at its start on some machines only.
     ahead = {
         "logging has imported warnings, which tells more": ["a coroutine in a ring that was not awaited"],
@@ -125,7 +125,7 @@ class Host:
         return daemon_with(pool)
 
     def meant(self, case):
-        """Whether the genuine thing ends there as the table says."""
+        """Returns whether the run without Cella must end as the table says: the tables are for one version."""
         return sys.version_info[:2] == VERSION
 
 
@@ -139,7 +139,7 @@ def the_tables_are_about_the_pool_that_the_daemon_has_by_itself(d):
 
 
 def genuine(case, runtime):
-    """The request that runs it by hand."""
+    """Returns the request that runs the case as a command in a fresh sandbox."""
     request = dict(case.request)
     runtime = {"python": "python3"}.get(request.pop("runtime", runtime), runtime)
     args = request.pop("args", [])
@@ -151,7 +151,7 @@ def genuine(case, runtime):
 
 
 def outcome(case, answer, sent, normal=()):
-    """What of an answer must be equal, as {part: text}.  A file that came with the request is no change of the code's."""
+    """Returns the parts of an answer that must be equal, as {part: text}. Files of the request are not changes of the code."""
     if answer.status != 200:
         return {"end": f"{answer.status} {answer.text}"}
     result = answer.json()
@@ -181,7 +181,7 @@ def difference(expected, got):
 
 
 def check_reference(case, answer, meant):
-    """A case that does not do what it is meant to proves nothing."""
+    """Returns why the case does not end as its table says, which would prove nothing; or None."""
     if answer.status != 200:
         return f"by hand it is refused\n{answer}"
     if not meant:
@@ -369,9 +369,9 @@ def warm_bash_is_random_each_time():
     fresh(POOLS["bash"], BASH_RANDOM)
 
 
-# Nothing leaks.
+# No data of others is visible.
 
-# What a process can see, as {kind: list of texts}.
+# Prints everything that a process can see, as {kind: list of texts}.
 LOOK = r"""
 import json, os, re, socket
 def lines(path):
@@ -440,7 +440,7 @@ libc.shmat.restype = ctypes.c_void_p
 print(sorted(set(found)), [l.split() for l in open('/proc/sysvipc/shm')][1:], libc.shmget(0x5eed, 4096, 0o600))
 """
 
-# Puts a mark wherever it can.
+# Writes a mark to every place that it can write to.
 MARK = r"""
 import ctypes, os, socket, sys
 mark = (sys.stdin.read() or sys.argv[1])
@@ -460,7 +460,7 @@ print('marked', i >= 0, flush=True)
 
 
 def pattern_of(text):
-    """An expression that finds a text and does not hold it."""
+    """Returns an expression that matches a text but does not contain it."""
     return f"[{text[0]}]{text[1:4]}[{text[4]}]{text[5:]}"
 
 
@@ -475,7 +475,7 @@ def a_warm_sandbox_shows_nothing_that_a_fresh_one_does_not():
         return shown
 
     def beyond(got, fresh):
-        """{kind: what a fresh one lacks}"""
+        """Returns {kind: texts that a fresh sandbox does not have}."""
         found = {}
         for kind, things in fresh.items():
             extra = list(got[kind])
@@ -506,7 +506,7 @@ def a_warm_sandbox_shows_nothing_that_a_fresh_one_does_not():
 
 @test(timeout=60)
 def nothing_of_the_daemon_is_in_a_warm_interpreter():
-    """Neither its environment, nor the paths of its state, nor what its settings say."""
+    """Not the daemon's environment, the paths of its state, or values of its settings."""
     canary = "canary-" + secrets.token_hex(8)
     env = {**os.environ, "CANARY_ENV": canary}
     with daemon_with(POOLS["python3"], env=env) as d:
@@ -563,7 +563,7 @@ def an_interpreter_leaves_its_template_alone_at_its_end():
 
 @test(timeout=60)
 def warm_code_cannot_reach_the_process_of_its_template():
-    """What it finds of other processes, and what it may do to them: nothing."""
+    """Code finds no process of the template, and cannot signal or inspect one."""
     code = r"""
 import os, signal
 print(sorted(p == str(os.getpid()) for p in os.listdir('/proc') if p.isdigit()))

@@ -37,7 +37,7 @@ def workers(d, n):
 
 @contextlib.contextmanager
 def stopped(d, *pids):
-    """These processes do not run, and each has a request that it does not answer."""
+    """Stops these processes and sends each of them a request, which it does not answer."""
     with concurrent.futures.ThreadPoolExecutor(100) as threads:
         jobs, before = [], metric(d, "executions_running")
 
@@ -72,7 +72,7 @@ def a_busy_process_does_not_delay_the_sandboxes_of_others():
 
 
 def begin_on_worker(d):
-    """The events of an execution whose sandbox was not made by the keeper."""
+    """Starts executions until the sandbox of one is made by a worker. Returns its events."""
     with stopped(d, d.process.pid):
         events = d.events("POST", "/v1/exec", {"runtime": "sh", "code": "echo on; sleep 1000"})
         events.read_until("on\n")

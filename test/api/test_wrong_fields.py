@@ -36,7 +36,7 @@ SETTINGS = {
 
 
 def try_all(d, method, path, base, table, **how):
-    """Sends each wrong value; those that are accepted or whose message does not name the field."""
+    """Sends each wrong value. Returns those that are accepted, or refused without the name of the field."""
     bad = []
     for field, values in table.items():
         for value in values:

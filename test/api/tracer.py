@@ -32,7 +32,7 @@ class Tracer:
         os.waitpid(pid, 0)
 
     def wait(self, seconds):
-        """Polls: the process may have nothing to do for ever."""
+        """Polls, because the process may sleep for ever."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             pid, status = os.waitpid(self.pid, os.WNOHANG)

@@ -101,7 +101,7 @@ NODE = [
     Case("readable 'this' of functions in the REPL's way is absent", "console.log(typeof _, typeof repl, typeof exports, typeof module, process.execArgv.length, process.stdin.listenerCount('data'))"),
 ]  # fmt: skip
 
-# What sh and bash have in common.
+# Cases for both sh and bash.
 # Incomplete code: text that Cella adds must not complete it, or appear in the error message.
 NODE_TAILS = [Case(f"an end: {tail}", "console.log('start')\n" + tail, exit=None, err=True) for tail in (
     "let x =", "foo(", "[1,", "if (true)", "if (false)", "for(;;)", "while(false)", "label:", "const f = () =>", "const a = 1 ?", "class A {",

@@ -318,7 +318,7 @@ LIBRARIES = [
     Case("distutils' and other deprecated modules warn", "import imp", err=True),
 ]  # fmt: skip
 
-# What the environment asks of an interpreter that begins; one that began earlier has to be left alone for it.
+# Variables that only have an effect when an interpreter starts: a waiting one cannot be used for them.
 ENVIRONMENT = [
     *[Case(f"{name}={value}", code, env={name: value}, warm=False, exit=status, err=True, **more) for name, value, code, status, more in (
         ("PYTHONHASHSEED", "0", "print(hash('a'), list({'a', 'b', 'c'}))", 0, {}),

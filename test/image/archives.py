@@ -1,4 +1,4 @@
-"""Archives as tests want them, good and bad."""
+"""Makes valid and invalid archives for tests."""
 
 import bz2
 import ctypes
@@ -39,7 +39,7 @@ def hardlink(name, target):
 
 
 def tar(*entries, form=tarfile.PAX_FORMAT, end=True):
-    """Without looking at whether it makes sense."""
+    """Makes an archive of these entries without any check."""
     out = io.BytesIO()
     for info, content in entries:
         out.write(info.tobuf(form, "utf-8", "surrogateescape"))
@@ -81,7 +81,7 @@ def config(layers, architecture="amd64", **fields):
 
 
 def docker(layers, tags=("thing:1",), last=True, legacy=False, **fields):
-    """What `docker save` wrote before version 25."""
+    """Makes an archive as `docker save` did before version 25."""
     return docker_of([(config(layers, **fields), layers, tags)], last, legacy)
 
 

@@ -32,7 +32,7 @@ def test(function):
 
 
 class Context:
-    """What a test gets: a directory that goes with it, and cella-image."""
+    """The fixture of a test: a temporary directory and cella-image."""
 
     def __init__(self, program, directory):
         self.program, self.directory = program, directory
@@ -108,5 +108,5 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.modules["registry"] = sys.modules["__main__"]  # what the tests import is this
+    sys.modules["registry"] = sys.modules["__main__"]  # the tests import this module by its name
     sys.exit(main())

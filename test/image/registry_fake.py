@@ -43,7 +43,7 @@ class Request(http.server.BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def raw(self, data):
-        """Bytes as they are, and the end of the connection."""
+        """Sends these bytes and closes the connection."""
         self.close_connection = True
         self.wfile.write(data)
 
@@ -55,7 +55,7 @@ class Request(http.server.BaseHTTPRequestHandler):
             pass
 
     def drip(self, data, pause):
-        """One byte after the other, until the client leaves."""
+        """Sends one byte after the other, until the client disconnects."""
         self.close_connection = True
         for byte in data:
             if self.server.fake.stopped:
@@ -66,7 +66,7 @@ class Request(http.server.BaseHTTPRequestHandler):
 
     def handle_any(self):
         fake = self.server.fake
-        fake.log.append(Asked(self.command, self.path, self.headers))  # one of us has all requests of a connection
+        fake.log.append(Asked(self.command, self.path, self.headers))  # one handler gets all requests of a connection
         try:
             for pattern, rule in list(fake.rules):
                 if re.search(pattern, self.path) and rule(self) is not False:
@@ -127,7 +127,7 @@ class Fake:
         self.rules.append((pattern, action))
 
     def once(self, pattern, action):
-        """For the first request that fits only."""
+        """A rule for only the first request that matches."""
         done = []
 
         def rule(request):
@@ -138,13 +138,13 @@ class Fake:
         self.rules.append((pattern, rule))
 
     def asked(self, pattern):
-        """METHOD PATH of the requests so far that fit."""
+        """Returns "METHOD PATH" of the requests so far that match."""
         return [f"{r.command} {r.path}" for r in self.log if re.search(pattern, r.path)]
 
     def header(self, pattern, name):
         return [r.headers.get(name) for r in self.log if re.search(pattern, r.path)]
 
-    # ---- as a registry should ----
+    # ---- the answers of a correct registry ----
 
     def well(self, request):
         path = request.path.split("?")[0]
@@ -222,7 +222,7 @@ def pump(source, target):
 
 
 def certificate(directory, name):
-    """A certificate that signed itself, for a name: (certificate, key)."""
+    """Makes a self-signed certificate for a name: (certificate, key)."""
     files = f"{directory}/{name}.pem", f"{directory}/{name}.key"
     kind = "IP" if re.fullmatch(r"[0-9.]+", name) else "DNS"
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",

@@ -1,4 +1,4 @@
-"""Registries that do what they should, and lines that break."""
+"""Correct registries, and connections that break."""
 
 import base64
 import json
@@ -149,7 +149,7 @@ def progress_is_reported_by_layer(t):
 # ---- credentials ----
 
 def bearer(fake, tokens, token_path="/token", more=None, realm=None):
-    """Asks for one of the tokens everywhere but at the token service, which gives the next one out."""
+    """Requires one of the tokens everywhere except at the token service, which returns the next one."""
     given = []
 
     def guard(request):
@@ -271,7 +271,7 @@ def a_relative_redirect_stays_at_the_same_registry(t):
         assert fake.header("/v2/other/app/", "Authorization") == ["Bearer t1", "Bearer t1"]
 
 
-# ---- lines that break ----
+# ---- connections that break ----
 
 BIG = oci.Image([({"x": oci.noise(2 << 20, "big")}, "")])
 LAYER = BIG.layers[0]["digest"]
@@ -493,8 +493,8 @@ def a_layer_that_would_pass_the_bound_of_the_store_is_cut_off_and_leaves_nothing
     fits, noise = {"fits": os.urandom(1 << 20)}, os.urandom(6 << 20)
     images = {
         "small:1": oci.Image([(fits, "gzip")]),
-        "both:1": oci.Image([(fits, "gzip"), ({"much": noise}, "gzip")]),  # it is seen from the manifest
-        "bomb:1": oci.Image([({"much": b"\0" * (64 << 20)}, "gzip")]),  # it is seen when it is unpacked
+        "both:1": oci.Image([(fits, "gzip"), ({"much": noise}, "gzip")]),  # detected from the manifest
+        "bomb:1": oci.Image([({"much": b"\0" * (64 << 20)}, "gzip")]),  # detected during unpacking
     }
     with Fake(images) as fake, t.imager() as imager:
         assert imager.answer(imager.send("bound", bytes=4 << 20))["event"] == "done"

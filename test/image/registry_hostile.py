@@ -1,4 +1,4 @@
-"""Registries that lie, that never end, that lead elsewhere, and that are after credentials."""
+"""Hostile registries: false content, endless answers, redirects, and attempts to get credentials."""
 
 import base64
 import json
@@ -40,7 +40,7 @@ def endless(request, head=b"", chunk=b"x" * 65536):
         request.wfile.write(b"%x\r\n%s\r\n" % (len(chunk), chunk))
 
 
-# ---- lies ----
+# ---- false content ----
 
 @test
 def a_layer_with_another_digest_is_refused(t):
@@ -121,7 +121,7 @@ def a_layer_of_another_length_is_refused(t):
     assert len(fake.asked("/blobs/" + LAYER)) < 10
 
 
-# ---- without end ----
+# ---- endless and slow answers ----
 
 @test
 def an_endless_manifest_ends(t):
@@ -172,7 +172,7 @@ def answers_that_come_too_slowly_are_refused(t):
         request.cut()
     refused(t, small(), {"/manifests/": head}, "engine_unavailable", "slowly", stall_ms=500)
     refused(t, small(), {"/v2/$": nothing}, "engine_unavailable", "slowly", stall_ms=500)
-    # Each of these brings a few bytes: it is tried again more often than with none.
+    # Each attempt receives a few bytes: so there are more attempts than without any.
     with Fake({"app:1": BIG}) as fake, t.imager() as imager:
         fake.rule("/blobs/" + LAYER, body)
         which = imager.send("pull", ref=f"{fake.host}/app:1", stall_ms=500)
@@ -216,7 +216,7 @@ def an_answer_with_another_range_is_not_used(t):
         got = imager.image(f"{fake.host}/app:1")
         assert imager.content(got, "x") == oci.noise(2 << 20, "big")
         assert ranges(fake)[1] > 0 and ranges(fake)[2] == 0, ranges(fake)
-    # And one that never was asked for:
+    # And a range that was not requested:
     for part in ("bytes 5-9/10", "bytes 0-9/11", "x", "bytes 0-/10"):
         refused(t, BIG, {"/blobs/" + LAYER: lambda r, part=part: r.answer(206, b"z" * 10, {"Content-Range": part})},
                 "engine_unavailable", "another range")
@@ -231,7 +231,7 @@ def no_such_range_begins_again(t):
         assert len(ranges(fake)) == 3 and ranges(fake)[2] == 0, ranges(fake)
 
 
-# ---- elsewhere ----
+# ---- redirects ----
 
 @test
 def redirects_do_not_go_on_for_ever(t):
@@ -253,7 +253,7 @@ def redirects_lead_to_http_servers_only(t):
             fake.rules[:] = [("/blobs/", lambda r, to=to: r.answer(302, b"", {"Location": to}))]
             fake.log.clear()
             error = imager.failure(f"{fake.host}/app:1")
-            if len(to) < 16384:  # what is longer is no address at all
+            if len(to) < 16384:  # longer URLs are refused
                 assert error["kind"] == "invalid_request" and "sends us to" in error["message"], (to, error)
             assert "secret" not in error["message"].replace("/secret", "") and len(fake.asked("/blobs/")) == 1, error
             assert imager.is_empty()
@@ -284,14 +284,14 @@ def credentials_do_not_follow_a_redirect(t):
         error = imager.failure(f"{fake.host}/app:1", credentials=JOE)
         assert error["kind"] == "unauthorized", error
         assert thief.log and all(r.headers.get("Authorization") is None for r in thief.log)
-        # Nor does a token service pass them on.
+        # A redirect of the token service does not get them, either.
         fake.rules.clear()
         thief.log.clear()
         fake.rule("/token", lambda r: r.answer(302, b"", {"Location": thief.url + "/token"}))
         bearer(fake, ["t"], realm=fake.url + "/token")
         imager.failure(f"{fake.host}/app:1", credentials=JOE)
         assert thief.log and all(r.headers.get("Authorization") is None for r in thief.log)
-        # Or what it posts.
+        # Nor the posted token.
         thief.log.clear()
         imager.failure(f"{fake.host}/app:1", credentials={"identitytoken": "refresh me"})
         assert thief.log == []
@@ -361,7 +361,7 @@ def insecure_holds_for_the_registry_and_not_for_its_redirects(t):
                     fake.rules[:] = [("/blobs/", lambda r, to=to: r.answer(302, b"", {"Location": to}))]
                     error = imager.failure(f"{host}/app:1", insecure=True)
                     assert why in error["message"], (host, to, error)
-                # Nor may its token service be another one.
+                # Nor may another host be its token service.
                 fake.rules[:] = [("/v2/", lambda r: r.answer(401, b"", {"WWW-Authenticate": 'Bearer realm="https://other.test/token"'}))]
                 error = imager.failure(f"{host}/app:1", insecure=True, credentials=JOE)
                 assert "TLS with other.test:443" in error["message"], error

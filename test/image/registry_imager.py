@@ -75,7 +75,7 @@ class Imager:
             shutil.rmtree(self.made)
 
     def end(self):
-        """By the end of its socket, as when its owner ends."""
+        """Ends the process by closing its socket, as when its owner ends."""
         if self.socket:
             self.lines.close()
             self.socket.close()
@@ -111,7 +111,7 @@ class Imager:
         return json.loads(line)
 
     def answer(self, which):
-        """Of an operation; events of others are kept."""
+        """Returns the next event of an operation; events of others are kept."""
         for e in self.events:
             if e["id"] == which and e["event"] != "progress":
                 self.events.remove(e)
@@ -151,7 +151,7 @@ class Imager:
             return []
 
     def describe(self, ident):
-        """What the store says about an image, with its names."""
+        """Returns the document of an image in the store, with its names."""
         refs = self.store + "/refs/"
         names = [n.replace("%2F", "/") for n in sorted(os.listdir(refs)) if open(refs + n).read().strip() == ident]
         return {**read_document(f"{self.store}/meta/{ident}"), "names": names}

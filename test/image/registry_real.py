@@ -106,7 +106,7 @@ def debians_registry_with_a_password(t):
 
 @test
 def debians_registry_goes_on_after_a_kill(t):
-    """With the real one's Range, whatever moment the kill comes at."""
+    """With a real registry's support for ranges, and a kill at any moment."""
     noise = oci.noise(12 << 20, "kill")
     image = oci.Image([({"x": noise}, "gzip")])
     with Registry(t) as registry:

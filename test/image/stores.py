@@ -15,7 +15,7 @@ USER = registry_imager.USER
 
 
 class Store(registry_imager.Imager):
-    """In a directory with others, which must stay as they are."""
+    """Makes the store in a directory with other files, which must not change."""
 
     def __init__(self, **how):
         self.area = tempfile.mkdtemp(prefix="area-", dir=support.home)
@@ -35,7 +35,7 @@ class Store(registry_imager.Imager):
         super().__init__(os.environ.get("CELLA_IMAGE") or find_program(), store=self.area + "/above/store", **how)
 
     def surroundings(self):
-        """Everything in the area but the store's inside."""
+        """Returns the content of the area without that of the store."""
         found = {}
         for path, directories, names in os.walk(self.area):
             if path == self.area + "/above/store":
@@ -49,7 +49,7 @@ class Store(registry_imager.Imager):
         return found
 
     def start_import(self, archive, name=None, **fields):
-        """Of bytes, or of a descriptor, which is closed."""
+        """Imports an archive: bytes, or a descriptor, which is closed."""
         fd = archive
         if isinstance(archive, bytes):
             with tempfile.TemporaryFile(dir=support.home) as f:
@@ -63,14 +63,14 @@ class Store(registry_imager.Imager):
         return self.last
 
     def load(self, archive, name=None, **fields):
-        """Imports, and must succeed: the image's document."""
+        """Imports an archive, which must succeed. Returns the image's document."""
         answer = self.answer(self.start_import(archive, name, **fields))
         if answer["event"] != "done":
             fail(f"import failed: {answer['error']}")
         return self.describe(answer["image"]["id"])
 
     def refuse(self, archive, name="x", **fields):
-        """Imports, and must fail, with nothing left behind: the error."""
+        """Imports an archive, which must fail and leave nothing. Returns the error."""
         before = self.files()
         answer = self.answer(self.start_import(archive, name, **fields))
         if answer["event"] != "failed":
@@ -85,7 +85,7 @@ class Store(registry_imager.Imager):
         return answer
 
     def files(self):
-        """All that is below the store, but locks and empty directories of it."""
+        """Returns everything in the store except locks and empty directories."""
         found = []
         for path, directories, names in os.walk(self.store):
             found += [os.path.relpath(os.path.join(path, n), self.store) for n in [*directories, *names]]
@@ -135,7 +135,7 @@ def store(**how):
         s.end()
         raise
     status = s.end()
-    check(status in (None, 0), f"cella-image ended with status {status}")  # as a sanitizer does that found something
+    check(status in (None, 0), f"cella-image ended with status {status}")  # the exit status of a sanitizer
 
 
 support.fixtures["s"] = store

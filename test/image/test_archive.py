@@ -1,4 +1,4 @@
-"""Archives that are as they should be."""
+"""Valid archives."""
 
 import os
 import stat
@@ -60,7 +60,7 @@ def layers_lie_over_each_other(s):
         "directory": "2", "link": None, "link/real": "2", "gone": None, "gone/again": "3"})
     for path, _, names in os.walk(s.store):
         check(not [n for n in names if n.startswith(".wh.")], f"a whiteout is in {path}")
-    # Data is there once.
+    # The data is stored once.
     layer = f"{s.store}/layers/{a.digest(lower)}/"
     check_equal(os.stat(layer + "keep/a").st_nlink, 1)
     check_equal(os.stat(f"{s.store}/layers/{a.digest(upper)}/keep/b").st_ino, os.stat(s.root(image, "keep/b")).st_ino)
@@ -104,7 +104,7 @@ def several_images_of_one_archive(s):
     check_equal(s.names(), ["docker.io/library/" + name for name in ("one:1", "three:1", "two:1")])
     error = s.refuse(a.docker_of(images), "all")
     check("3 images" in error["message"], error)
-    # All of them or none.
+    # All images are imported, or none.
     bad = a.docker_of([(a.config(layers, Cmd=["new"]), layers, ["new:1"]), (b"[]", layers, ["bad:1"])])
     s.refuse(bad, None)
 
@@ -142,7 +142,7 @@ def an_index_in_an_index_by_platform():
 
 @test
 def archives_of_common_tools_are_read():
-    """What skopeo makes, of both kinds."""
+    """Archives of skopeo in both formats."""
     if not any(os.access(os.path.join(d, "skopeo"), os.X_OK) for d in os.environ["PATH"].split(":")):
         raise Skip("no skopeo on this machine")
     layers = [a.tar(a.entry("a", "1")), a.tar(a.entry("b", "2"), a.entry(".wh.a"))]

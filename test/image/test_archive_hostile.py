@@ -1,4 +1,4 @@
-"""Archives made to do harm: each is refused with a message, or made harmless, and leaves nothing behind."""
+"""Hostile archives: each is refused with a message, or made harmless, and leaves nothing behind."""
 
 import gzip
 import json
@@ -148,7 +148,7 @@ def invalid_sizes_are_refused(s):
     for text in ("-1", "99999999999999999999999", "0x10", str(2**63 - 1), str(2**63), "1e9", " "):
         entry = a.entry("x", "1", pax={"size": text})
         answer = s.answer(s.start_import(a.tar(entry), "x"))
-        if answer["event"] == "done":  # what it did not believe
+        if answer["event"] == "done":  # the invalid size was ignored
             check_equal(s.describe(answer["image"]["id"])["bytes"] <= 512, True)
             s.do("rm", name="x")
         check_equal(s.files(), [])
@@ -159,7 +159,7 @@ def invalid_sizes_are_refused(s):
 
 
 def s_kind(s, archive):
-    """Too large or broken, but one of them."""
+    """The error is either "too large" or "invalid"."""
     kind = s.refuse(archive)["kind"]
     check(kind in ("too_large", "invalid_request"), kind)
     return kind
@@ -203,7 +203,7 @@ def trees_have_a_depth(s):
         entries += [a.directory("/".join(filter(None, [at, *(["d"] * 40)]))), a.symlink(f"l{i}", "/".join(filter(None, [at, *(["d"] * 40)])))]
         at = f"l{i}"
     refused(s, a.tar(*entries), "too deep")
-    # Round and round.
+    # A cycle.
     refused(s, a.tar(a.symlink("a", "b"), a.symlink("b", "a"), a.entry("a/x", "1")))
     refused(s, a.tar(a.symlink("a", "a/a/a/a"), a.entry("a/x", "1")))
     image = s.load(a.tar(a.entry("/".join(["d"] * 120) + "/f", "1")), "deep")
@@ -221,7 +221,7 @@ def headers_of_great_size_are_refused(s):
     try:
         check_equal(os.listxattr(s.root(image, "x")), [])
     except OSError:
-        pass  # a filesystem without them
+        pass  # a file system without extended attributes
 
 
 @test

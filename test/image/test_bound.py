@@ -17,7 +17,7 @@ def noise(n, seed):
 
 
 def refused(s, archive, bound, **fields):
-    """With nothing left, and words that say what to do."""
+    """Checks that an import is refused with a hint and leaves nothing."""
     e = s.refuse(archive, **fields)
     check_equal((e["kind"], e["message"]), ("over_capacity", f"images may take {bound} MiB of the disk (images.max_bytes)"), "the error")
     check("cella image gc" in e["hint"] and "raise" in e["hint"], e["hint"])
@@ -26,7 +26,7 @@ def refused(s, archive, bound, **fields):
 
 
 def disk(s):
-    """What the store has, as du counts it."""
+    """Returns the size of the store as du counts it."""
     seen = {}
     for path, directories, names in os.walk(s.store):
         for name in [*directories, *names]:

@@ -35,7 +35,7 @@ def prints(name, expected, *words):
 
 
 def fails(name, message, *words, code=125):
-    """Of Cella itself, with nothing run."""
+    """Checks for an error of Cella, before any code ran."""
     r = images.run("--image", f"{name}:1", *words)
     same((r.rc, r.out), (code, ""), f"{name} {words}", r)
     ensure(message in r.err, f"{name}: it does not say '{message}'", r)

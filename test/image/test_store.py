@@ -221,7 +221,7 @@ def an_image_in_use_loses_its_names_only_until_a_sweep_after_its_end(s):
     check_equal(error["kind"], "over_capacity")
     check_equal(s.do("gc")["images"], 0)
     check_equal(s.tree(image), {"x": "1"})
-    # It can be had again, too, and is the same one.
+    # The image can be imported again and has the same id.
     check_equal(s.load(a.tar(a.entry("x", "1")), "x")["names"], ["x"])
     s.load(a.tar(a.entry("x", "2")), "x")
     s.do("gc")
@@ -281,7 +281,7 @@ def an_id_or_a_digest_cannot_be_taken_by_a_name(s):
         check(error["kind"] == "invalid_request" and error["hint"], error)
     for tag in (f"python@{digest}", "sha256:" + ident, "deadbeef"):
         check_equal(s.refuse(a.docker([two], tags=[tag]), None)["kind"], "invalid_request", tag)
-    # Also not by one that is in the store already.
+    # Also not if such an image is in the store already.
     for name in (ident, "sha256:" + ident, ident[:12], f"docker.io%2Flibrary%2F{ident[:12]}:latest"):
         with open(f"{s.store}/refs/{name}", "w") as f:
             f.write(second["id"])
@@ -404,7 +404,7 @@ def an_invalid_request_ends_the_process():
             s.last += 1
             s.socket.sendall(json.dumps({"id": s.last, **request}).encode() + b"\n")
             check_equal(s.answer(s.last)["error"]["kind"], "invalid_request", request)
-        # In pieces, and several at once.
+        # Sent in pieces, and several lines at once.
         s.socket.sendall(b'{"id": 100,')
         time.sleep(0.05)
         s.socket.sendall(b'"op": "gc"}\n{"id": 101, "op": "gc"}\n{"id": 102')
@@ -421,14 +421,14 @@ def the_process_has_a_filter_no_capabilities_and_its_own_uid(s):
     check_equal((status["NoNewPrivs"], status["CapEff"].strip("0")), ("1", ""))
     with open(s.program, "rb") as f:
         text = f.read()
-    sanitized = b"__asan_init" in text or b"__tsan_init" in text  # then it has no filter
+    sanitized = b"__asan_init" in text or b"__tsan_init" in text  # then the process has no filter
     check_equal(status["Seccomp"], "0" if sanitized else "2")
     check_equal(int(status["Uid"].split()[0]), support.ordinary_uid)
 
 
 @test(users=("user",))
 def a_full_disk_is_reported_and_leaves_nothing():
-    """By a limit on the size of a file, which is the nearest that an ordinary user can have."""
+    """Simulates a full disk by a limit on the size of files, because an ordinary user cannot fill a disk."""
     import resource
     import signal
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # cella-image inherits that, and gets an error
