@@ -39,7 +39,7 @@
 
 /* ---- rules ----------------------------------------------------------------------- */
 
-/* Where a comparison can lead: to a return, or to the first step of a rule. */
+/* The targets of a comparison: a return, or the first step of a rule. */
 enum target {
         TO_NONE,
         TO_ALLOW,
@@ -49,7 +49,7 @@ enum target {
         TO_ENOSYS,
         TO_EAFNOSUPPORT,
         TO_EPROTONOSUPPORT,
-        TO_REPORT_EPERM, /* the same, but init is asked */
+        TO_REPORT_EPERM, /* the same, but init answers and reports the call */
         TO_REPORT_EAFNOSUPPORT,
         TO_CLONE,
         TO_FILE_ADVICE,
@@ -350,7 +350,7 @@ int seccomp_number(const char *arch, const char *name)
                 if (strcmp(numbers[i].name, name) != 0)
                         continue;
                 if (known >= 0 && known != ours)
-                        return -EINVAL; /* one of the two is wrong: let a person look */
+                        return -EINVAL; /* one of the two is wrong: a developer must decide */
                 return ours >= 0 ? ours : -ENOENT;
         }
         if (known == __NR_SCMP_ERROR)
@@ -371,7 +371,7 @@ struct run {
 struct runs {
         struct run list[MAX_RUNS];
         size_t len;
-        size_t busy; /* so many of them make up the busy numbers */
+        size_t busy; /* the number of runs below the busy limit */
 };
 
 struct call {
@@ -380,7 +380,7 @@ struct call {
         const char *name;
 };
 
-/* Says why and returns num. */
+/* Writes the reason and returns num. */
 static int fail(char *why, size_t why_size, int num, const char *format, ...)
         __attribute__((format(printf, 4, 5)));
 
@@ -482,7 +482,7 @@ static bool in_reach(const struct program *p, size_t place)
         return p->len - place - 1 <= REACH;
 }
 
-/* A place in reach from which execution goes on at the one given. */
+/* Returns a place in reach from which execution continues at the given one. */
 static size_t bring_near(struct program *p, size_t place)
 {
         if (in_reach(p, place))

@@ -21,7 +21,7 @@ struct seccomp_entry {
 extern const struct seccomp_entry seccomp_table[];
 extern const size_t seccomp_table_len;
 
-/* What the kernel takes at most. */
+/* The kernel's maximum. */
 #define SECCOMP_PROGRAM_MAX BPF_MAXINSNS
 
 /* The number of a call on arch ("x86_64", "aarch64").  -ENOENT: that machine has no

@@ -6,7 +6,7 @@
 
 static struct attack *first;
 
-/* Sorted by name, because the order of constructors is the linker's. */
+/* Sorted by name, because the linker decides the order of constructors. */
 void attack_register(struct attack *attack)
 {
         struct attack **at = &first;

@@ -1,4 +1,4 @@
-/* attack.h -- what every attack is written with.
+/* attack.h -- functions and macros for attacks.
  *
  * One attack per file; each registers itself, and all are linked into one static
  * program, cella-attacks, which is only ever run inside a sandbox.  An attack is
@@ -117,7 +117,7 @@ struct attack *attack_first(void);
 /* One line on stdout: what was seen. */
 void attack_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Says it and returns that outcome. */
+/* Prints the text and returns the outcome. */
 enum attack_outcome attack_succeeded(const char *format, ...) __attribute__((format(printf, 1, 2)));
 enum attack_outcome attack_blocked(const char *format, ...) __attribute__((format(printf, 1, 2)));
 enum attack_outcome attack_broken(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -126,7 +126,7 @@ enum attack_outcome attack_broken(const char *format, ...) __attribute__((format
  * nothing here.  The line starts with "moot: ", which the runner looks for. */
 enum attack_outcome attack_moot(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Of two tries of one attack: success counts most, then a broken try. */
+/* Combines two tries of one attack: success has priority, then a broken try. */
 enum attack_outcome attack_worse(enum attack_outcome a, enum attack_outcome b);
 
 /* Judges a raw call: done, or one of `answers` (ended by 0: what only the kernel itself
@@ -154,7 +154,7 @@ bool attack_userns_restricted(void);
 /* Looks for the nonce in what can be read from fd, and closes it. */
 enum attack_outcome attack_steal(int fd, const struct attack_victim *victim);
 
-/* Opens path and steals.  ENOENT is blocked: the file is out of view. */
+/* Opens path and looks for the nonce.  ENOENT is blocked: the file is not visible. */
 enum attack_outcome attack_open_and_steal(const char *path, const struct attack_victim *victim);
 
 /* Opens a file for writing, at path, without ever writing.  EROFS is blocked; done, or
@@ -165,11 +165,11 @@ enum attack_outcome attack_open_for_writing(const char *path);
 /* Bombs of processes end here, so that a missing wall costs little. */
 #define ATTACK_BOMB_SIZE 300
 
-/* So many at once, itself among them, and then none more, if it was stopped.  More than the
- * limit is success. */
+/* Judges a bomb that had n processes at once, itself included.  stopped: then no more could be made.  More
+ * than the limit is success. */
 enum attack_outcome attack_counted(long n, const char *what, bool stopped,
                                    const struct attack_victim *victim);
-#define ATTACK_THEN_STOPPED "then stopped" /* how the word of such a success ends */
+#define ATTACK_THEN_STOPPED "then stopped" /* the end of the output line of such a success */
 
 /* For every process that a bomb leaves behind: alarms are not inherited. */
 void attack_fuse(void);

@@ -126,7 +126,7 @@ static int run_list(struct cella_sandbox *sandbox, const struct victims *v, uint
         return r;
 }
 
-/* Everything that one run of a bomb showed. */
+/* The results of one run of a bomb. */
 struct shown {
         struct cella_result result; /* output freed, lengths kept */
         uint32_t missing;
@@ -149,7 +149,7 @@ static void judge_run(const struct bomb *b, const struct cella_limits *limits, s
         if (r->duration_us > (within + 200) * 1000)
                 WRONG("took %llu ms, %llu allowed", (unsigned long long)r->duration_us / 1000,
                       (unsigned long long)within + 200);
-        /* Marker and all. */
+        /* The kept output, with the line in place of what was left out. */
         if (r->output_len[0] > limits->output_bytes + 256)
                 WRONG("%zu bytes of output kept", r->output_len[0]);
         if ((b->flags & BOMB_WATCH_MEMORY) && (!r->output_truncated[0] || r->output_total[0] != 256 * MIB))
@@ -183,7 +183,7 @@ static void run_bomb(const struct bomb *b, struct cella_sandbox *sandbox, const 
                 r->status == CELLA_TIMEOUT || r->status == CELLA_CPU_LIMIT || r->status == CELLA_OUTPUT_LIMIT;
         struct cella_result copy = *r;
         cella_result_done(r);
-        *r = copy; /* for its numbers */
+        *r = copy; /* keeps the figures */
         r->output[0] = r->output[1] = NULL;
         if (!ended && !(b->flags & BOMB_SPENDS_SANDBOX) && run_list(sandbox, v, 0, err) < 0)
                 WRONG("the sandbox is of no use afterwards: %s", err->msg);
@@ -206,7 +206,7 @@ static void try_bomb(const struct bomb *b, const struct victims *v, uint32_t wal
                 return;
         }
         shown->missing = trial_missing(sandbox);
-        /* First something small, so that there is a sandbox to look at. */
+        /* A small command first, so that there is a sandbox to inspect. */
         if (run_list(sandbox, v, walls_down, &err) < 0) {
                 WRONG("nothing runs: %s", err.msg);
         } else {
@@ -236,7 +236,7 @@ static bool was_stopped(const struct bomb *b, const struct shown *shown, bool an
 
         if (shown->wrong[0] || (!any_status && !(b->statuses & IN(r->status))))
                 return false;
-        /* Only the cgroup's counter tells this one from an exit. */
+        /* Only the cgroup's counter distinguishes this from an exit. */
         if (!any_status && !(shown->missing & WALL_CGROUP) && (b->statuses & IN(CELLA_PROCESS_LIMIT)) &&
             r->status != CELLA_PROCESS_LIMIT)
                 return false;

@@ -2,7 +2,7 @@
 
 #include <linux/fanotify.h>
 
-/* Sees what others do with files, across mount namespaces.  Unknown flags: EINVAL before
+/* Observes file accesses of others, across mount namespaces.  Unknown flags: EINVAL before
  * any permission is asked for; and by file id, since Linux 5.13, anyone may. */
 ATTACK(fanotify, WALL_SECCOMP, "watch files by fanotify")
 {

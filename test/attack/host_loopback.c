@@ -3,7 +3,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
-/* Where databases and control panels without a password listen. */
+/* Databases and control panels without a password listen on loopback. */
 ATTACK(host_loopback, WALL_NET, "connect to a server on the host's loopback address")
 {
         struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};

@@ -1,6 +1,6 @@
 #include "attack.h"
 
-/* What every Linux host has and no sandbox may show. */
+/* Directories that every Linux host has and no sandbox may show. */
 ATTACK(host_private_dirs, WALL_MOUNT, "find the host's /etc/shadow, /var, /boot, /root")
 {
         static const char *const paths[] = {

@@ -1,13 +1,13 @@
 #include "attack.h"
 
-/* PID 1 serves the host: it must live, and go on serving. */
+/* PID 1 works for the host: it must survive and keep working. */
 BOMB(kill_init, WALL_PID, "kill, stop and confuse PID 1")
 {
         int sent = 0;
 
         if (!attack_alone(victim))
                 return ATTACK_BROKEN;
-        /* Its descriptors lead to the host, its memory to everything it does. */
+        /* Its descriptors lead to the host, and its memory controls everything that it does. */
         if (opendir("/proc/1/fd") || open("/proc/1/mem", O_RDONLY | O_CLOEXEC) >= 0)
                 return attack_succeeded("PID 1 can be read");
         kill(1, SIGKILL);

@@ -44,7 +44,7 @@ static void list(unsigned flags)
         }
 }
 
-/* Keys that no attack reads are let pass: the runner marks its processes by one. */
+/* Unknown keys are accepted: the runner marks its processes with one. */
 static void set_field(struct attack_victim *victim, const char *argument)
 {
         for (size_t i = 0; i < N_FIELDS; i++) {

@@ -1,6 +1,6 @@
 #include "attack.h"
 
-/* Clocks are the machine's; pointers are looked at before a capability is asked for. */
+/* The clock belongs to the machine.  The kernel reads the pointers before it checks for a capability. */
 ATTACK(set_clock, WALL_SECCOMP, "set the machine's clock")
 {
         enum attack_outcome outcome =

@@ -1,6 +1,6 @@
 #include "attack.h"
 
-/* What outlives the deadlines of naive runners: not our child, not in our session, deaf
+/* A process that outlives the deadlines of naive runners: not our child, not in our session, deaf
  * to SIGTERM, and the pipe of our output still in its hands. */
 BOMB(sleeping_daemon, WALL_PID, "leave a daemon behind")
 {

@@ -31,7 +31,7 @@ void trial_command_fill(struct trial_command *c, const struct victims *v, const 
 {
         static unsigned serial;
         size_t n = 0;
-        /* Without a view of its own the code finds things where the host has them. */
+        /* Without its own view, the code finds files at their paths on the host. */
         const char *program = walls_down & WALL_MOUNT ? v->program : "/attacks";
         const char *tray = walls_down & WALL_MOUNT ? v->tray : "/tray";
 

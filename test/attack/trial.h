@@ -1,4 +1,4 @@
-/* trial.h -- one attack, once, in a sandbox with the walls that are wanted. */
+/* trial.h -- runs one attack once, in a sandbox with the given walls. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -49,7 +49,7 @@ int trial_sandbox(const struct trial_options *o, uint32_t walls_down, struct cel
                   struct cella_err *err);
 
 struct trial {
-        bool ran; /* otherwise err says why not */
+        bool ran; /* otherwise err has the reason */
         struct cella_err err;
         enum cella_status status;
         int exit_code; /* an enum attack_outcome, if it exited */

@@ -6,7 +6,7 @@
 #define UFFD_USER_MODE_ONLY 1
 #endif
 
-/* What makes races in the kernel easy to win. */
+/* Makes races in the kernel easy to win. */
 ATTACK(userfaultfd, WALL_SECCOMP, "handle page faults by userfaultfd")
 {
         return attack_judge("userfaultfd", CALL(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY), EPERM,

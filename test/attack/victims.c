@@ -80,7 +80,8 @@ static int place_files(struct victims *v, const char *program)
         snprintf(v->private, sizeof v->private, "%s/private", v->tray);
         if ((r = write_file(v->private, v->nonce)) < 0)
                 return r;
-        /* Of another user than the tray; an ordinary user can only make it nobody's. */
+        /* The file belongs to another user than the tray; an ordinary user cannot change the owner, only
+         * remove all permissions. */
         if ((geteuid() == 0 && chown(v->private, OTHER_USER, OTHER_USER) < 0) ||
             chmod(v->private, geteuid() == 0 ? 0600 : 0) < 0)
                 return failed(v->private);

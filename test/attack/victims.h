@@ -7,7 +7,7 @@
 
 struct victims {
         char nonce[33];
-        char dir[64];       /* fresh, below /tmp; holds what follows */
+        char dir[64];       /* a new directory below /tmp with the files below */
         char program[128];  /* a copy of cella-attacks */
         char file[128];     /* the secret */
         char tray[128];     /* a directory that is shown to the sandboxes */

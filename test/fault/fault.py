@@ -57,7 +57,7 @@ def kill(pid):
 
 
 def executions(state):
-    """(id, status) of every row, from the file itself."""
+    """Returns (id, status) of every row, read from the database file."""
     db = sqlite3.connect(f"{state}/audit.db")
     rows = db.execute("SELECT id, status FROM executions").fetchall()
     db.close()
@@ -65,7 +65,7 @@ def executions(state):
 
 
 def start_running(d, n):
-    """Executions that are certainly under way; their ids."""
+    """Starts executions, waits until their code runs, and returns their ids."""
     ids = []
     for _ in range(n):
         a = d.run("sleep 100", detach=True)

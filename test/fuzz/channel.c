@@ -34,7 +34,7 @@ static void on_closed(void *context)
         heard->closed++;
 }
 
-static int other = -1; /* what comes along */
+static int other = -1; /* descriptors sent with the frames */
 
 static void send_piece(int fd, const uint8_t *data, size_t len, bool with_fds)
 {
@@ -93,14 +93,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         for (int i = 0; i < 1000 && !heard.closed; i++)
                 uv_run(&loop, UV_RUN_NOWAIT);
         if (heard.closed != 1)
-                abort(); /* said once, whatever came */
+                abort(); /* the end is reported exactly once */
         channel_free(channel);
         uv_run(&loop, UV_RUN_NOWAIT);
         uv_run(&loop, UV_RUN_NOWAIT);
         if (!made)
                 first_free = lowest_free();
         made = true;
-        if (lowest_free() > first_free + 16) /* the fuzzer has some of its own now and then */
+        if (lowest_free() > first_free + 16) /* libFuzzer itself opens some from time to time */
                 abort();                     /* descriptors that were not closed */
         return 0;
 }

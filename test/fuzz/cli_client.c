@@ -14,7 +14,7 @@ static void clean(void)
         unlink(path);
 }
 
-/* A daemon that says whatever it is given. */
+/* A daemon that sends the fuzzer's bytes. */
 static int listener(void)
 {
         static int fd = -1;

@@ -23,7 +23,7 @@ static int remove_one(const char *path, const struct stat *st, int flag, struct 
         return ftw->level > 0 ? remove(path) : 0;
 }
 
-/* Into a directory beside which nothing may appear. */
+/* Unpacks into a directory; nothing may appear beside it. */
 static void unpack(char *data, size_t size, size_t piece)
 {
         static char outer[] = "/tmp/cella-fuzz-XXXXXX", in[64];
@@ -41,7 +41,7 @@ static void unpack(char *data, size_t size, size_t piece)
                 mkdir(in, 0755);
                 dir = open(in, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         }
-        /* Sums are hard to guess: every header gets a right one. */
+        /* A fuzzer does not find checksums: every header gets a valid one. */
         for (size_t at = 0; at + TAR_BLOCK <= size; at += TAR_BLOCK) {
                 struct tar_header h;
                 memcpy(&h, data + at, sizeof h);

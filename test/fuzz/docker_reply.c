@@ -12,7 +12,7 @@ static void must(bool condition)
                 abort();
 }
 
-/* Exactly as much as there is, so that a look past it is found. */
+/* A copy of exact size, so that a sanitizer reports a read past its end. */
 static char *copy(const uint8_t *data, size_t size)
 {
         char *text = malloc(size ? size : 1);
@@ -29,7 +29,7 @@ static bool is_line(const char *text)
         return true;
 }
 
-/* What is known of an image can be written down, read back, and put into a container's document. */
+/* The parsed image can be written, read back, and put into a container's document. */
 static void check_image(const uint8_t *data, size_t size)
 {
         static const struct docker_opened engine = {.podman = 1, .runtime = "runc"};

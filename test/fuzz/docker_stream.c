@@ -21,7 +21,7 @@ static long receive(struct relay *r, char *data, size_t size)
         return -EAGAIN;
 }
 
-/* As good as a terminal for who only moves bytes. */
+/* A socket pair in place of a terminal. */
 static int open_terminal(int *ret_ours)
 {
         int pair[2];
@@ -62,7 +62,7 @@ static void check(const struct relay *r)
                       r->streams[i].in_flight <= RELAY_WINDOW && r->streams[i].credit <= RELAY_WINDOW));
 }
 
-/* Who talks to the relay takes what comes, and does not believe it either. */
+/* The process behind the relay reads everything, and does not trust it either. */
 static void drain(int server, struct message_reader *reader)
 {
         struct message m;
@@ -89,7 +89,7 @@ static void check_stream(const uint8_t *data, size_t size)
         message_reader_init(&reader, reply, sizeof reply);
         spawn(&r, local[0], mine);
         for (size_t at = 0; at < size && e == 0;) {
-                char piece[300]; /* as a stream cuts them */
+                char piece[300]; /* in pieces of any size */
                 size_t n = size - at < 1 + data[at] % sizeof piece ? size - at : 1 + data[at] % sizeof piece;
                 memcpy(piece, data + at, n);
                 at += n;

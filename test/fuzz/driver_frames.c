@@ -41,7 +41,7 @@ static void look(enum driver_word word, char *body, size_t len)
         }
 }
 
-/* How many frames, and a number that depends on what was in them. */
+/* Returns the number of frames, and a checksum of their contents. */
 static unsigned take(const uint8_t *data, size_t size, size_t piece, unsigned may, unsigned *ret_sum)
 {
         struct driver_frames frames = {0};
@@ -62,7 +62,7 @@ static unsigned take(const uint8_t *data, size_t size, size_t piece, unsigned ma
                 if (r < 0 && !why)
                         abort();
                 if (frames.size > frames.want && frames.size > 2 * size + 64 * 1024)
-                        abort(); /* more than came */
+                        abort(); /* more than was received */
         }
         driver_frames_done(&frames);
         return n;

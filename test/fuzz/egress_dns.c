@@ -52,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         question(data, size);
         answer_to(data, size, DNS_A);
         answer_to(data, size, DNS_AAAA);
-        if (size > 3) { /* an answer of which only the rest is made up */
+        if (size > 3) { /* an answer with a valid header and question; the rest is the fuzzer's */
                 memcpy(message, begin, sizeof(begin));
                 message[sizeof(begin) - 1] = 1;
                 message[3] = data[0];

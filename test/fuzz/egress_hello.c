@@ -5,7 +5,7 @@
 #include "egress/hello.h"
 #include "fuzz.h"
 
-/* With a copy of exactly the length, so that a read beyond it is found. */
+/* Parses a copy of exact size, so that a sanitizer reports a read past its end. */
 static int read_exactly(const uint8_t *data, size_t size, char name[NAME_MAX_BYTES])
 {
         uint8_t *copy = malloc(size);
@@ -41,7 +41,7 @@ static void check_cuts(const uint8_t *message, size_t size, size_t step)
 
         length = cut(message, size, step, records);
         parts = read_exactly(records, length, other);
-        /* Something behind the message is allowed in another record, and only there. */
+        /* Data after the message is allowed only in another record. */
         if (whole != -EPROTO && parts != -EPROTO &&
             (whole != parts || memcmp(name, other, sizeof(name)) != 0))
                 abort();

@@ -11,7 +11,7 @@
 struct seen {
         int end; /* how it ended: 0, or the error */
         size_t n;
-        size_t at; /* where what is left begins */
+        size_t at; /* offset of the rest */
         struct http1_request requests[REQUESTS_MAX];
 };
 
@@ -49,7 +49,7 @@ static void check_head(const char *head, const struct http1_request *r, const st
                         abort();
 }
 
-/* In steps of so many bytes, each time in a copy that ends where the bytes end. */
+/* Parses in steps of so many bytes, each time a copy of exact size. */
 static void follow(const char *data, size_t size, size_t step, struct seen *ret)
 {
         struct http1 body = {0};

@@ -15,7 +15,7 @@ static void name(const char *text, size_t size)
                 return;
         if (name_normalise(first, strlen(first), second) < 0 || strcmp(first, second) != 0)
                 abort();
-        /* No name is an address, neither for us nor for libc. */
+        /* No valid name is an address, neither for our parser nor for libc. */
         if (address_parse(text, size, &a) == 0 || inet_aton(first, &v4) != 0)
                 abort();
 }

@@ -34,7 +34,7 @@ static void clean(void)
 static void prepare(void)
 {
         char path[128];
-        /* In memory: it makes and removes thousands of files a second. */
+        /* The store is in memory, because thousands of files are made and removed each second. */
         strcpy(area, access("/dev/shm", W_OK) == 0 ? "/dev/shm/cella-fuzz-XXXXXX" : "/tmp/cella-fuzz-XXXXXX");
         if (!mkdtemp(area))
                 abort();
@@ -70,7 +70,7 @@ static int look(const char *path, const struct stat *st, int type, struct FTW *a
         return 0;
 }
 
-/* The store's six directories and two locks, and what is around it. */
+/* Counts the store's six directories, its two locks, and the files around it. */
 static void check_empty(void)
 {
         struct stat st;

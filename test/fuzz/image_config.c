@@ -30,7 +30,7 @@ static bool same_list(const char **a, const char **b)
         return !*a && !*b;
 }
 
-/* Written and read again. */
+/* Writes the document and reads it again. */
 static void check_again(struct image *image)
 {
         struct image *again = NULL;

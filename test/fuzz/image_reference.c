@@ -21,7 +21,7 @@ static void check(const struct reference *r)
         (void)reference_host_is_loopback(reference_host(r));
 }
 
-/* What may become part of a header has no line in it. */
+/* A text that becomes part of a header contains no line break. */
 static void check_credentials(const struct credentials *c)
 {
         const char *const texts[] = {c->username, c->password, c->identitytoken, c->helper};

@@ -10,7 +10,7 @@ static void must(int condition)
                 abort();
 }
 
-/* Whole characters, and none that steers a terminal. */
+/* Checks that the text is valid UTF-8 without control characters. */
 static void check_text(const char *text, size_t size)
 {
         size_t left = strnlen(text, size);
@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         static struct imager_event before, e;
         if (size == 0 || size > IMAGER_LINE_MAX)
                 return 0;
-        char *line = malloc(size); /* exactly as much, so that a look past it is found */
+        char *line = malloc(size); /* of exact size, so that a read past its end is reported */
         if (!line)
                 return 0;
         memcpy(line, data, size);

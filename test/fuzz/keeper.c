@@ -29,7 +29,7 @@ static void check_make(const struct keeper_make *m)
         for (int i = 0; i < n; i++)
                 must(mounts[i].source[0] == '/' && !mounts_target_wrong(mounts[i].target) &&
                      !mounts_is_in(mounts[i].target, "/workspace"));
-        /* Of a real path; here only that it holds together. */
+        /* The function expects a real path; here only its consistency is checked. */
         if (workspace_is_allowed(&policy, m->root))
                 must(strcmp(m->root, "/") != 0 && strncmp(m->root, "/etc/", 5) != 0 &&
                      strncmp(m->root, "/var/lib/cella/", 15) != 0);
@@ -37,7 +37,7 @@ static void check_make(const struct keeper_make *m)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-        /* Exactly as much as there is, so that a look past it is found. */
+        /* A copy of exact size, so that a sanitizer reports a read past its end. */
         union dispatch_packet *packet = malloc(len > 0 ? len : 1);
         const struct dispatch_rule *rule = NULL;
         if (!packet)

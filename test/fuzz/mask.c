@@ -40,7 +40,7 @@ static size_t in_chunks(struct mask *mask, const char *text, size_t len, size_t 
                 data = memcpy(chunk, text + at, now);
                 n = mask_feed(stream, &data, now);
                 if (used + n > at + now)
-                        abort(); /* more than came */
+                        abort(); /* more than was received */
                 memcpy(out + used, data, n);
                 used += n;
                 free(chunk);

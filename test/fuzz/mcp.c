@@ -79,7 +79,7 @@ static void on_end(struct mcp_request *request, int status, char *text, size_t l
 
 static const struct mcp_sink sink = {on_send, on_room, on_end};
 
-/* What would go on elsewhere: in a sandbox, or in the log. */
+/* Requests that would continue in a sandbox or in the log. */
 static bool goes_on(const struct rpc_message *m)
 {
         const char *name = rpc_text(m->params, "name"), *uri = rpc_text(m->params, "uri");

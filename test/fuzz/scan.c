@@ -29,7 +29,7 @@ static void check(const struct scan_report *report)
                 abort();
 }
 
-/* Pieces up to a zero, each behind a byte that says how often it comes. */
+/* Pieces that end with a zero byte; the byte before each is its number of repetitions. */
 static size_t repeat(const uint8_t *data, size_t len, char *ret)
 {
         static const size_t counts[] = {1, 2, 3, 9, 75, 100, 520, 1};
@@ -61,7 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
                 len = repeat(data + 1, len - 1, text);
         else
                 memcpy(text, data + 1, --len);
-        /* A copy that ends where the text ends, so that reading further is seen. */
+        /* A copy of exact size, so that a sanitizer reports a read past its end. */
         char *copy = malloc(len > 0 ? len : 1);
         memcpy(copy, text, len);
         if (scan(language, copy, len, rules, NULL, &report) != 0)

@@ -8,7 +8,7 @@
 
 static struct seal *seal;
 
-/* Makes the head and the hash right, so that what is between them counts. */
+/* Makes head and hash valid, so that the reader gets to the content between them. */
 static void repair(unsigned char *file, size_t size, const struct secret_key *key)
 {
         unsigned char own[HASH];

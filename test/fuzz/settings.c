@@ -5,7 +5,7 @@
 #include "egress/policy/policy.h"
 #include "fuzz.h"
 
-/* The egress process takes what comes of them. */
+/* The egress process must accept the resulting policy. */
 static void use_network(const struct settings *settings)
 {
         const struct network network = {.tier = TIER_ELEVATED};

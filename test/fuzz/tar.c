@@ -54,14 +54,14 @@ static void read_archive(struct input in)
         static struct tar_entry entry;
         char content[4096];
         memset(&reader, 0, sizeof reader);
-        memset(&entry, 'x', sizeof entry); /* nothing of it may be relied on */
+        memset(&entry, 'x', sizeof entry); /* tar_next() must not depend on the old contents */
         reader.read = read_input;
         reader.arg = &in;
         while (tar_next(&reader, &entry) > 0) {
                 uint64_t got = 0;
                 ssize_t n;
                 check_entry(&entry);
-                if (entry.path[0] % 2) /* not everybody reads it */
+                if (entry.path[0] % 2) /* content may also be skipped without reading it */
                         continue;
                 while ((n = tar_read(&reader, content, sizeof content)) > 0)
                         got += (uint64_t)n;
@@ -76,7 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (size == 0)
                 return 0;
         read_archive(in);
-        /* Again, with every block that could be a header made one. */
+        /* Again, with a valid checksum in every block that could be a header. */
         uint8_t *copy = malloc(size);
         if (!copy)
                 return 0;

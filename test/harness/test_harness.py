@@ -14,7 +14,7 @@ import traceback
 
 sys.dont_write_bytecode = True
 os.environ.pop("CELLA_TEST_WEIGHT", None)  # the stages made here run as many at once as by default
-WHO = "root" if os.geteuid() == 0 else "user"  # as whom the tests of the small suites run; they say root
+WHO = "root" if os.geteuid() == 0 else "user"  # the user of the small suites' tests, which are declared for root
 TEST = pathlib.Path(__file__).resolve().parent.parent
 tests = []
 

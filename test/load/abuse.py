@@ -25,7 +25,7 @@ MIB = 1 << 20
 
 
 class Good(threading.Thread):
-    """One execution after the other; each must come back right."""
+    """Runs one execution after the other; each must have the right result."""
 
     def __init__(self, daemon):
         super().__init__(daemon=True)
@@ -52,7 +52,7 @@ class Good(threading.Thread):
 
 
 class Peak(threading.Thread):
-    """The most memory that the server had."""
+    """Measures the server's maximum memory."""
 
     def __init__(self, daemon):
         super().__init__(daemon=True)
@@ -73,7 +73,7 @@ def execution(code, runtime="sh", **fields):
 
 
 def status_of(s, seconds=30):
-    """The status line's number, or None when the connection ended first."""
+    """Returns the response's status, or None if the connection ended first."""
     s.settimeout(seconds)
     got = b""
     try:
@@ -142,7 +142,7 @@ class Abuse:
         return "" if a.status == 404 else f"half a file is there: {a.status}"
 
     def clients_that_vanish(self):
-        """In the middle of everything, some with a reset."""
+        """Disconnects at random moments, some with a reset."""
         ws = ("Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
               "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n")
         self.d.run("head -c 8000000 /dev/zero >big", path=f"{self.box}/exec")
@@ -213,7 +213,7 @@ class Abuse:
                     while sent < whole and swallow(s, frame):
                         sent += MIB
                     status = status_of(s, 20)
-                    # None: it closed on us, with the answer lost behind our own bytes; allowed, but not the end.
+                    # None: the server closed the connection, and the answer was lost behind our own bytes.  This is allowed.
                     if status is not None and status not in want:
                         return f"{method} {path} chunked={chunked}: {status} after {sent >> 20} MiB"
                     if sent >= whole and status is None:

@@ -26,7 +26,7 @@ FIRST_UID = 0x70000000
 
 
 def cella_groups():
-    """Every sandbox's group on this machine, anybody's: (path, number)."""
+    """Returns (path, number) of all groups of sandboxes on this machine, of any owner."""
     look = ["/sys/fs/cgroup"]
     for _ in range(5):
         deeper = []
@@ -89,7 +89,7 @@ class Daemon:
         self.port = self.keeper = self.server = None
         self.process = None
 
-    # ---- life ----
+    # ---- start and end ----
 
     def start(self, seconds=20.0):
         self.port = free_port()
@@ -146,7 +146,7 @@ class Daemon:
     def alive(self):
         return self.process.poll() is None and os.path.exists(f"/proc/{self.server}")
 
-    # ---- talking ----
+    # ---- requests ----
 
     def connect(self, timeout=30.0):
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
@@ -189,14 +189,14 @@ class Daemon:
         return found
 
     def busy(self):
-        """What is still under way: {} when nothing is."""
+        """Returns the counts of active work; {}: none."""
         m = self.metrics()
         names = ["executions_running", "queue_waiting"] + [k for k in m if k.startswith("sandboxes{")]
         return {k: m[k] for k in names if m[k]}
 
     def idle(self, seconds=15.0, but=()):
-        """Waits until nothing is under way; says what still is."""
-        ignore = {*but, 'sandboxes{state="pooled"}'}  # those wait for work, and always will
+        """Waits until no work is active. Returns the counts of active work."""
+        ignore = {*but, 'sandboxes{state="pooled"}'}  # members of pools wait for work
         left = {}
 
         def nothing():
@@ -206,7 +206,7 @@ class Daemon:
         wait_for(nothing, seconds, 0.05)
         return left
 
-    # ---- looking ----
+    # ---- inspection ----
 
     def memory(self, pid=None):
         """Of a process, in bytes: anonymous and shared memory, where a leak shows.  Pss as a whole also has its part of
@@ -245,7 +245,7 @@ class Daemon:
         return set(children(self.keeper)) - egress - {self.server}
 
     def processes(self):
-        """Those of sandboxes."""
+        """Returns the processes of sandboxes."""
         found = self.inits()
         look = list(found)
         while look:
@@ -271,7 +271,7 @@ class Daemon:
         return sum(len(read(f"/proc/{p}/mountinfo").splitlines()) for p in (self.keeper, self.server))
 
     def descriptors(self, pid):
-        """How many, those of control groups, network and IPC namespaces and views aside; and of each of these."""
+        """Returns the number of descriptors by kind: control groups, network and IPC namespaces, views, others."""
         links = []
         for fd in os.listdir(f"/proc/{pid}/fd"):
             with contextlib.suppress(OSError):
@@ -285,7 +285,7 @@ class Daemon:
         return len(links) - sum(map(len, known)), *map(len, known)
 
     def holds(self):
-        """Everything that must not grow; and how many groups rest for the next sandboxes, with the descriptors of all groups."""
+        """Returns the counts of everything that must not grow; and the number of spare groups, and of the descriptors of all groups."""
         server, keeper = self.server, self.keeper
         groups = self.cgroups()
         names = {os.path.basename(g) for g in groups}
@@ -315,7 +315,7 @@ class Daemon:
 
 
 class Checks:
-    """Counts what holds and what does not; the last line is what ./dev test adds up."""
+    """Counts passed and failed checks. The last line is the sum that ./dev test reads."""
 
     def __init__(self):
         self.passed = self.failed = self.skipped = 0

@@ -23,7 +23,7 @@
 #define CLIENTS_MAX 1024
 #define ANSWER_MAX (1024 * 1024)
 #define LINES 2000 /* of those that print much */
-#define STUCK_S 60 /* an answer that has not come by then will not */
+#define STUCK_S 60 /* after this time, an answer is considered lost */
 
 enum kind { SH, PYTHON, SH_SHARED, PYTHON_SHARED, MUCH, KINDS };
 static const char *const kind_names[KINDS] = {"sh", "python3", "sh_shared", "python3_shared", "much"};
@@ -140,7 +140,7 @@ static void client_send(struct client *c)
                 trouble(c, &lost, "cannot send");
 }
 
-/* What follows "name": in the answer, or "". */
+/* Returns the text after "name": in the answer, or "". */
 static const char *member(const char *body, const char *name)
 {
         char quoted[40];
@@ -154,7 +154,7 @@ static const char *member(const char *body, const char *name)
         return at;
 }
 
-/* The text of a stream is the nonce's line, so many times. */
+/* Checks that the stream is the nonce's line, repeated so many times. */
 static bool is_lines(const char *at, const char *nonce, unsigned lines)
 {
         size_t len = strlen(nonce);

@@ -22,7 +22,7 @@ def generate(options, daemon, seconds, sandboxes):
 
 def settle(daemon):
     left = daemon.idle(10, but=('sandboxes{state="running"}',))
-    time.sleep(1.5)  # the log is written behind the answers
+    time.sleep(1.5)  # the log is written after the answers are sent
     return left
 
 

@@ -121,7 +121,7 @@ class Row(threading.Thread):
 
 
 def rows(daemon, n, trouble, before):
-    """Goes on where the rows before left off."""
+    """Continues after the rows that were read before."""
     made = []
     for number in range(CLIENTS):
         row = Row(daemon, number, trouble)
@@ -165,12 +165,12 @@ def main():
             before = rows(d, at, trouble, before)
             done += at
             d.idle(10, but=('sandboxes{state="running"}',))
-            time.sleep(1.2)  # the log is written behind the answers, and its pages are given back
+            time.sleep(1.2)  # the log is written after the answers are sent, and its pages are freed
             h = d.holds()
             table.append(h)
             if len(table) == 1:
                 settings = d.call("GET", "/v1/settings").json()
-                d.call("GET", "/v1/executions/verify")  # leaves a connection to the log open
+                d.call("GET", "/v1/executions/verify")  # this opens a connection to the log, which stays open
                 _, at_rest = remove_all(d, before)
                 before = None
                 d.call("PATCH", "/v1/settings", json.dumps({"pools": settings["pools"], "sandboxes": {"spare": settings["sandboxes"]["spare"]}}))

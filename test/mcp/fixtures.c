@@ -40,7 +40,7 @@ static const json_t *client_of(const struct mcp_request *request)
                                       : NULL;
 }
 
-/* ---- tools that say one thing ---- */
+/* ---- tools with a fixed result ---- */
 
 static const struct {
         const char *name, *result;
@@ -64,7 +64,7 @@ static const struct {
         {"json_schema_2020_12_tool", "{\"content\": [{\"type\": \"text\", \"text\": \"ok\"}]}"},
 };
 
-/* ---- tools that take their time ---- */
+/* ---- tools that report progress ---- */
 
 struct play {
         uv_timer_t timer;
@@ -228,7 +228,7 @@ static bool ask_client(struct mcp_request *request)
         "{\"type\": \"text\", \"text\": \"?\"}}], \"maxTokens\": 50}}"
 #define ASK_ROOTS "{\"method\": \"roots/list\", \"params\": {}}"
 
-/* What has to be there before there is a result; in several rounds, by the state. */
+/* The inputs that a tool needs before it has a result; a state identifies the round. */
 static const struct {
         const char *name, *state, *inputs, *next; /* state that it is for; what it asks for; the state then */
 } rounds[] = {
@@ -262,7 +262,7 @@ static void require_input(struct mcp_request *request, json_t *inputs, const cha
                                      inputs, "requestState", state));
 }
 
-/* The state that the client brought must be one that we gave away. */
+/* The client's state must be one that this server has sent. */
 static int find_round(const char *name, const json_t *state)
 {
         int issuer = -1;
@@ -314,7 +314,7 @@ static bool need_input(struct mcp_request *request, json_t *complete)
         return true;
 }
 
-/* Asks for what this client can give. */
+/* Requests the kinds of input that this client supports. */
 static void need_what_it_can(struct mcp_request *request)
 {
         json_t *inputs = json_object();
@@ -531,7 +531,7 @@ static bool get_prompt(struct mcp_request *request)
         return true;
 }
 
-/* ---- all of it ---- */
+/* ---- the extension ---- */
 
 static bool handle(struct mcp_request *request)
 {

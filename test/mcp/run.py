@@ -29,7 +29,7 @@ from ports import free_port  # noqa: E402
 EXAMPLES = HERE.parent.parent / "examples"
 REVISIONS = ("2025-11-25", "2026-07-28")
 
-# Those that need tools, resources or prompts of the suite's own: the server of the tests has them.
+# Scenarios that need the suite's own tools, resources or prompts, which the test server has (fixtures.c).
 NEEDS_FIXTURES = re.compile(r"^(tools-call-|resources-read-|resources-templates-read|resources-(un)?subscribe|prompts-get-|elicitation-"
                             r"|input-required-result-(?!unsupported-methods|validate-input)|server-stateless$|json-schema-2020-12$"
                             r"|http-custom-header-server-validation$)")  # fmt: skip
@@ -104,7 +104,7 @@ class Tests:
         self.passed = self.failed = 0
 
     def run(self, *words, timeout=120, env=None, check=True):
-        """What it printed."""
+        """Runs a program and returns its output."""
         r = subprocess.run([str(w) for w in words], cwd=self.room, env={**self.env, **(env or {})}, stdin=subprocess.DEVNULL,
                            capture_output=True, timeout=timeout)  # fmt: skip
         if check and r.returncode != 0:

@@ -61,7 +61,7 @@ class Tests:
         (room / "package.json").write_text('{"type": "module"}')
 
     def run(self, *words):
-        """(exit status, what it printed)"""
+        """Returns (exit status, output)."""
         env = {"PATH": f"{self.node.parent}:/usr/bin:/bin", "HOME": str(self.room), "CI": "1", "REDOCLY_TELEMETRY": "off", "REDOCLY_SUPPRESS_UPDATE_NOTICE": "true"}
         r = subprocess.run([str(w) for w in words], cwd=self.room, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                            stderr=subprocess.STDOUT, timeout=240, check=False)  # fmt: skip

@@ -231,7 +231,7 @@ TEST(hostile_import_names_are_left_out)
         CHECK(strlen(found) < SCAN_IMPORTS_SIZE && strlen(found) > SCAN_IMPORTS_SIZE - 16);
 }
 
-/* The table in the documentation is the one in the program. */
+/* The table in the documentation equals the one in the program. */
 TEST(every_rule_is_documented_and_in_the_corpus)
 {
         static char documentation[65536], corpus[1 << 18];

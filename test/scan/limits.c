@@ -10,7 +10,7 @@
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED true
-#define STACK_SIZE ((size_t)4 << 20) /* their frames are many times as large */
+#define STACK_SIZE ((size_t)4 << 20) /* stack frames of sanitizer builds are many times as large */
 #else
 #define SANITIZED false
 #define STACK_SIZE ((size_t)384 << 10)
@@ -197,7 +197,7 @@ TEST(malformed_code_is_not_incomplete)
         CHECK(!report.incomplete && !report.late);
 }
 
-/* ---- texts that are made to hurt ---- */
+/* ---- hostile texts ---- */
 
 static void bounded(enum scan_language language, const char *text, size_t len)
 {
@@ -263,7 +263,7 @@ TEST(chains_of_names_are_scanned_in_bounds)
         free(text);
 }
 
-/* a().b().c(): what each is called on is worked out once. */
+/* a().b().c(): the object of each call is evaluated once. */
 TEST(long_chains_of_calls_are_scanned_in_bounds)
 {
         static const char *const links[] = {".then(f)", ".a()", ".b(x).c", "\n.d(1)"};
@@ -283,7 +283,7 @@ TEST(long_chains_of_calls_are_scanned_in_bounds)
         }
 }
 
-/* Code in code in code, and much of it. */
+/* Deeply nested code in constants, and much of it. */
 TEST(nested_code_is_scanned_in_bounds)
 {
         size_t len = 0, n = slow() ? 150 : 5000;
