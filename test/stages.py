@@ -35,7 +35,7 @@ IS_ROOT = os.geteuid() == 0
 WEIGHT = int(os.environ.get("CELLA_TEST_WEIGHT", 3))  # of the stages that run at once; a heavier one runs alone
 
 # What may run beside a stage.
-QUIET = "quiet"  # it makes no sandboxes: anything
+QUIET = "quiet"  # it makes no sandboxes: all stages
 BOXES = "boxes"  # it makes sandboxes: all but those that are ALONE
 ALONE = "alone"  # it looks for leftovers, or attacks with a wall down: only QUIET ones
 
@@ -151,7 +151,7 @@ STAGES = [
     Stage("layers", "fast", 900, 1, [["tools/check-layers"]], QUIET),
     Stage("unit", "fast", 900, 517, units("build"), QUIET, skips=HOST),
     Stage("harness", "fast", 900, 40, [[PYTHON, "test/harness/test_harness.py", "@only"]], QUIET, skips=()),
-    Stage("drivers", "fast", 900, 34, [[PYTHON, "test/warm/test_drivers.py", "@only"]], QUIET, skips=("no pandas", "no matplotlib")),
+    Stage("drivers", "fast", 900, 34, [[PYTHON, "test/snapshot/test_drivers.py", "@only"]], QUIET, skips=("no pandas", "no matplotlib")),
     Stage("api", "fast", 2400, 889, suite("test/api/run.py", "--user", "root", "-j", "2")),
     web("web", "fast", 900),
     Stage("egress", "fast", 900, 101, suite("test/egress/run.py", "-j", "2")),

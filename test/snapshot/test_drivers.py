@@ -49,7 +49,7 @@ def out_of_time(*_):
 
 
 class Pipe:
-    """One that the driver writes to."""
+    """A pipe that the driver writes to."""
 
     def __init__(self, file):
         self.fd, self.data = file.fileno(), bytearray()
@@ -63,7 +63,7 @@ class Pipe:
             pass
 
     def take(self):
-        """What is in it now."""
+        """Reads everything that is in the pipe now."""
         self.drain()
         data, self.data = bytes(self.data), bytearray()
         return data.decode("utf-8", "replace")
@@ -134,7 +134,7 @@ class Context:
         self.process.wait(TIMEOUT)
 
     def receive(self):
-        """More from the socket.  The pipes are drained meanwhile, as the daemon does."""
+        """Receives more from the socket. Drains the pipes meanwhile, as the daemon does."""
         deadline = time.monotonic() + TIMEOUT
         while True:
             left = deadline - time.monotonic()
@@ -189,7 +189,7 @@ class Context:
         os.killpg(self.process.pid, signal.SIGINT)
 
     def exit_status(self):
-        """After the daemon has gone."""
+        """Waits for the end of the driver after its socket was closed."""
         self.socket.shutdown(socket.SHUT_RDWR)
         return self.process.wait(TIMEOUT)
 
@@ -384,7 +384,7 @@ def python_is_interrupted_and_lives_on():
         run = c.run("async def g():\n    try: await asyncio.sleep(60)\n    finally: print('tidy')\nawait g()", 0.15)
         assert run.status == "interrupted" and run.stdout == "tidy\n", run
         assert run_after_interrupts(c, "7").main() == "7"
-        c.send("time.sleep(60)")  # at once: the run may not have been read yet
+        c.send("time.sleep(60)")  # immediately: the driver may not have read the run yet
         c.interrupt()
         run = c.answer()
         assert run.status == "interrupted", run
@@ -633,7 +633,7 @@ def python_shows_figures():
 
 @test
 def python_works_inside_another_interpreter():
-    """As the template does it: the source is exec'd, and serve() called, where much is imported already."""
+    """Starts the driver as a template does: exec of the source, then serve(), in an interpreter with many imported modules."""
     warm = "import inspect, linecache, sys\nns = {'__name__': 'warm'}\nexec(compile(sys.stdin.read(), '<x>', 'exec'), ns)\nns['serve'](3)\n"
     ours, theirs = socket.socketpair()
     with tempfile.TemporaryFile() as source:
@@ -1027,7 +1027,7 @@ def the_death_of_a_driver_is_noticed():
 
 @test
 def garbage_on_the_socket_does_not_hang():
-    """The daemon gets nonsense, and must detect it; no request waits for ever."""
+    """The daemon receives invalid messages and must detect this; no request may wait for ever."""
     codes = {
         "python": "import os\nfor fd in range(3, 200):\n    try: os.write(fd, b'done 7\\ngarbage' if os.path.realpath(f'/proc/self/fd/{fd}').count('socket') else b'')\n    except OSError: pass",
         "node": "require('fs').writeSync(3, 'done 7\\ngarbage'); 0",
