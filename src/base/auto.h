@@ -3,7 +3,8 @@
  *      AUTO(thing_free) struct thing *t = NULL;    calls thing_free(t) wherever the scope is left
  *      *ret = TAKE(t);                             transfers ownership instead
  *
- * DEFINE_AUTO(type, fn) makes fn usable with AUTO; fn is called with the variable's value. */
+ * DEFINE_AUTO(type, fn) makes fn usable with AUTO; fn is called with the variable's value.
+ * DEFINE_AUTO_DONE(type, fn): the same, but fn is called with the variable's address. */
 #pragma once
 
 #define AUTO(fn) __attribute__((cleanup(fn##_auto)))
@@ -13,6 +14,11 @@
         static inline void fn##_auto(type *p)                                                                \
         {                                                                                                    \
                 fn(*p);                                                                                      \
+        }
+#define DEFINE_AUTO_DONE(type, fn)                                                                           \
+        static inline void fn##_auto(type *p)                                                                \
+        {                                                                                                    \
+                fn(p);                                                                                       \
         }
 
 /* NOLINTEND(bugprone-macro-parentheses) */

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdbool.h>
 
+#include "base/auto.h"
 #include "base/id.h"
 
 struct new_file {
@@ -27,10 +28,7 @@ int new_file_begin_path(struct new_file *f, const char *path, unsigned mode);
 int new_file_commit(struct new_file *f);
 /* Removes the file unless it was committed. */
 void new_file_done(struct new_file *f);
-static inline void new_file_done_auto(struct new_file *f)
-{
-        new_file_done(f);
-}
+DEFINE_AUTO_DONE(struct new_file, new_file_done)
 
 /* Returns 0 if the name in dir is free or that of a regular file or symbolic link; otherwise the errors of
  * new_file_begin(). */

@@ -5,6 +5,7 @@
 #pragma once
 #include <stddef.h>
 
+#include "base/auto.h"
 #include "cella.h"
 
 #define API_ANSWER_MAX (8u << 20)
@@ -26,10 +27,7 @@ static inline bool docker_api_succeeded(const struct docker_api_answer *answer)
 }
 
 void docker_api_answer_done(struct docker_api_answer *answer);
-static inline void docker_api_answer_done_auto(struct docker_api_answer *answer)
-{
-        docker_api_answer_done(answer);
-}
+DEFINE_AUTO_DONE(struct docker_api_answer, docker_api_answer_done)
 
 /* Call once, before threads are started. */
 int docker_api_init(void);

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/auto.h"
 #include "cella.h"
 #include "image/store/store.h"
 #include "wire/docker.h"
@@ -36,10 +37,7 @@ struct reply_image {
 /* On success *ret owns its memory: reply_image_done() releases it.  -EPROTO, -E2BIG (volumes), -ENOMEM. */
 int reply_image(const char *text, size_t len, struct reply_image *ret);
 void reply_image_done(struct reply_image *image);
-static inline void reply_image_done_auto(struct reply_image *image)
-{
-        reply_image_done(image);
-}
+DEFINE_AUTO_DONE(struct reply_image, reply_image_done)
 
 /* Of POST /containers/create. */
 int reply_created(const char *text, size_t len, char ret[REPLY_ID_MAX]);

@@ -1,5 +1,6 @@
 /* engine/command.h -- converts a command into the messages that start it. */
 #pragma once
+#include "base/auto.h"
 #include "cella.h"
 #include "engine/compile.h"
 #include "image/store/store.h"
@@ -36,10 +37,7 @@ int command_fill(struct command_form *form, const struct command_place *place,
                  const struct cella_command *command, struct cella_err *err);
 void command_form_done(struct command_form *form);
 
-static inline void command_form_done_auto(struct command_form *form)
-{
-        command_form_done(form);
-}
+DEFINE_AUTO_DONE(struct command_form, command_form_done)
 
 /* Returns the proxy variables, for processes that were started without them.  Leaves out those that env has,
  * in any case.  Ends with NULL. */

@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/auto.h"
+
 #define NETNS_STACK_BYTES 4096
 
 struct netns {
@@ -32,10 +34,7 @@ struct netns_kept {
 #define NETNS_NONE ((struct netns_kept){-1, {-1, -1, -1, -1, -1, -1}})
 
 void netns_let_go(struct netns_kept *kept);
-static inline void netns_let_go_auto(struct netns_kept *kept)
-{
-        netns_let_go(kept);
-}
+DEFINE_AUTO_DONE(struct netns_kept, netns_let_go)
 static inline struct netns_kept netns_take(struct netns_kept *kept)
 {
         struct netns_kept taken = *kept;

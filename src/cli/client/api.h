@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/auto.h"
 #include "base/foreign_json.h"
 #include "base/json.h"
 #include "cli/cli.h"
@@ -116,12 +117,6 @@ void api_print_value(const json_t *value);
 /* An error if the number of words is not from min to max. */
 int api_need_words(const struct cli_command *self, int n, int min, int max, struct cella_err *err);
 
-static inline void api_body_done_auto(struct api_body *body)
-{
-        api_body_done(body);
-}
+DEFINE_AUTO_DONE(struct api_body, api_body_done)
 
-static inline void api_answer_done_auto(struct api_answer *answer)
-{
-        api_answer_done(answer);
-}
+DEFINE_AUTO_DONE(struct api_answer, api_answer_done)

@@ -33,10 +33,7 @@ int image_link_open(const char *store, struct image_link *ret, struct cella_err 
 /* Ends cella-image; a job in progress leaves nothing behind.  Signals that arrived meanwhile get their
  * default action. */
 void image_link_close(struct image_link *link);
-static inline void image_link_close_auto(struct image_link *link)
-{
-        image_link_close(link);
-}
+DEFINE_AUTO_DONE(struct image_link, image_link_close)
 
 /* Begins a job: sends a line of imager_write_*() for link->id and frees it; r: result of that function. */
 int image_link_begin(struct image_link *link, int r, char *line, size_t len, int fd, struct cella_err *err);

@@ -4,6 +4,7 @@
 #pragma once
 #include <stddef.h>
 
+#include "base/auto.h"
 #include "cella.h"
 
 #define CREDENTIALS_NAME_SIZE 256
@@ -33,7 +34,4 @@ int credentials_parse(const char *text, size_t len, const char *registry, struct
 /* Wipes the credentials. */
 void credentials_done(struct credentials *credentials);
 
-static inline void credentials_done_auto(struct credentials *credentials)
-{
-        credentials_done(credentials);
-}
+DEFINE_AUTO_DONE(struct credentials, credentials_done)

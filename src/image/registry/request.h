@@ -3,6 +3,7 @@
  * It follows redirects, answers 401 with credentials, waits if the registry requires it, and continues
  * interrupted downloads.  It never blocks, except to get a new token. */
 #pragma once
+#include "base/auto.h"
 #include "image/registry/session.h"
 
 #define REQUEST_HOPS_MAX 5
@@ -46,10 +47,7 @@ int request_advance(struct request *r, struct cella_err *err);
 int request_wait(struct request *r, struct cella_err *err);
 void request_done(struct request *r);
 
-static inline void request_done_auto(struct request *r)
-{
-        request_done(r);
-}
+DEFINE_AUTO_DONE(struct request, request_done)
 
 /* The same for a document of at most `max` bytes; sets begin, sink and arg itself. */
 int request_document(struct request *r, size_t max, struct document *ret, struct cella_err *err);

@@ -35,7 +35,4 @@ struct document {
 
 void document_done(struct document *document);
 
-static inline void document_done_auto(struct document *document)
-{
-        document_done(document);
-}
+DEFINE_AUTO_DONE(struct document, document_done)

@@ -3,6 +3,7 @@
 #pragma once
 #include <stdint.h>
 
+#include "base/auto.h"
 #include "cella.h"
 #include "image/unpack/paths.h"
 
@@ -15,10 +16,7 @@ struct layer {
         uint64_t bytes, files, disk; /* disk: including LAYER_ENTRY for each entry */
 };
 void layer_done(struct layer *layer);
-static inline void layer_done_auto(struct layer *layer)
-{
-        layer_done(layer);
-}
+DEFINE_AUTO_DONE(struct layer, layer_done)
 
 /* Reads the record of a layer of the store, or, if it is not there, of a writer's directory tmp (-1: none).
  * *ret owns its lists: layer_done(). */

@@ -3,6 +3,7 @@
  * writer's own directory) and identified by its name and digests afterwards; apart from these only small
  * texts are kept. */
 #pragma once
+#include "base/auto.h"
 #include "cella.h"
 #include "image/store/writer.h"
 #include "image/unpack/stream.h"
@@ -27,10 +28,7 @@ int parts_read(struct imager_job *job, struct writer *w, struct stream *stream, 
                struct cella_err *err);
 void parts_done(struct parts *parts);
 
-static inline void parts_done_auto(struct parts *parts)
-{
-        parts_done(parts);
-}
+DEFINE_AUTO_DONE(struct parts, parts_done)
 
 /* Finds a part by its name; follows links.  NULL: none. */
 const struct part *parts_find(const struct parts *parts, const char *name);
