@@ -91,7 +91,7 @@ def errors_are_shown_in_the_words_of_the_daemon():
 
 
 @test
-def a_request_that_was_wrong_is_a_usage_error():
+def an_invalid_request_is_a_usage_error():
     r, _ = against(error(400, "invalid_request", "workspace may be none, ro or rw"), "create", "--workspace", "all")
     expect(r, rc=2, out="", err="cella: workspace may be none, ro or rw\n")
 
@@ -419,14 +419,14 @@ def exec_without_a_sandbox_uses_a_fresh_one_or_a_session():
 
 
 @test
-def exec_options_stand_on_both_sides_of_the_sandbox():
+def exec_options_are_accepted_before_and_after_the_sandbox():
     _, requests = against(events(exit_event()), "exec", "--timeout", "5s", SBX, "--env", "A=b=c", "--cwd", "/tmp", "--kill-on-output", "--", "x")
     same(requests[0].json(), {"command": ["x"], "env": {"A": "b=c"}, "cwd": "/tmp", "limits": {"timeout_ms": 5000},
                               "on_output_limit": "kill", "encoding": "base64"}, "body")
 
 
 @test
-def exec_words_that_are_wrong_are_usage_errors():
+def wrong_arguments_of_exec_are_usage_errors():
     for words in ([], ["python3", "-c", "x"], [SBX], [SBX, "sh"], [SBX, "sh", "-c"], [SBX, "--session", "s", "--", "x"],
                   ["--background", "-", "--", "x"], [SBX, "--image", "x", "--", "x"], [SBX, "--engine", "native", "--", "x"], [SBX, "--env", "x", "--", "x"], ["../..", "--", "x"]):
         r, requests = against(events(exit_event()), "exec", *words)
@@ -651,7 +651,7 @@ def logs_are_paged_up_to_the_limit():
 
 
 @test
-def logs_do_not_run_in_circles():
+def logs_end_at_a_repeated_cursor():
     r, requests = against(answer({"executions": [{"id": EXE}], "cursor": "1"}), "logs", "--limit", "1000000")
     same(len(requests), 2, "requests", r)
     r, requests = against(answer({"executions": [], "cursor": "1"}), "logs")
@@ -771,7 +771,7 @@ def cp_takes_a_file_out_of_a_sandbox():
 
 
 @test
-def cp_that_breaks_off_keeps_the_old_file():
+def cp_that_is_cut_off_keeps_the_old_file():
     with open("f", "w") as f:
         f.write("old")
 
@@ -851,7 +851,7 @@ def tar_of(*entries):
 
 
 @test
-def cp_moves_a_directory_there_and_back():
+def cp_copies_a_directory_in_both_directions():
     os.makedirs("src/deep/er")
     for i in range(50):
         with open(f"src/deep/{'n' * i}{i}", "wb") as f:
@@ -1267,7 +1267,7 @@ def stops_answering(request, connection):
 
 
 @test
-def shell_can_be_left_when_nothing_answers():
+def shell_can_be_ended_if_the_daemon_does_not_answer():
     with Fake(stops_answering) as server:
         t = Terminal("shell", SBX, env=server.env)
         t.wait(b"ready")
@@ -1302,7 +1302,7 @@ def shell_that_is_stopped_gives_the_terminal_back_meanwhile():
 
 
 @test
-def shell_that_breaks_off_is_an_error():
+def shell_that_is_cut_off_is_an_error():
     frames = {
         "end": b"",
         "masked": b"\x82\x81\0\0\0\0x",
@@ -1417,7 +1417,7 @@ def real_processes_are_listed_and_killed(d):
 
 
 @test
-def real_files_go_there_and_back():
+def real_files_are_copied_in_both_directions():
     os.makedirs("src/deep/er")
     for i in range(30):
         with open(f"src/deep/{'n' * i * 8}{i}", "wb") as f:

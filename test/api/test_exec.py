@@ -304,7 +304,7 @@ def a_connection_is_used_again(d):
 
 
 @test
-def many_at_once_are_not_mixed_up(d):
+def concurrent_executions_are_not_mixed_up(d):
     wrong, lock = [], threading.Lock()
 
     def client(n):
@@ -517,7 +517,7 @@ def a_half_sent_request_delays_no_other_client(d):
 
 
 @test(users=["user"])
-def descriptors_on_their_way_are_not_the_daemons():
+def descriptors_in_flight_of_code_do_not_count_for_the_daemon():
     """The kernel counts descriptors in flight by user, and refuses more than the user's limit of open files.  Code with the uid of the
     daemon must reach that limit before the daemon does."""
     code = r"""
@@ -546,7 +546,7 @@ time.sleep(60)
 
 
 @test(users=["root"])  # an ordinary user has no control group for these limits
-def names_of_other_systems_mean_the_same(d):
+def synonyms_of_other_systems_are_accepted(d):
     r = d.post("/v1/exec", {"language": "python", "code": "import os; print(os.getcwd())", "work_dir": "/tmp", "timeout_seconds": 20.5,
                             "max_memory_mb": 64, "cpu_limit": 0.5, "network_enabled": False})  # fmt: skip
     same((r["runtime"], r["stdout"], r["exit_code"]), ("python3", "/tmp\n", 0), "a run")
@@ -566,7 +566,7 @@ OTHER_NAMES = [("language", 7), ("language", ""), ("work_dir", "x\0"), ("timeout
 
 
 @test
-def bad_values_of_these_names_are_refused_by_name(d):
+def bad_values_of_synonyms_are_refused_by_their_name(d):
     for name, value in OTHER_NAMES:
         d.refused("invalid_request", "POST", "/v1/exec", {"runtime": "sh", "code": "touch ran", "session": "s", name: value}, name)
         if name not in ("language", "work_dir"):
@@ -583,7 +583,7 @@ def bad_values_of_these_names_are_refused_by_name(d):
 
 
 @test(users=["root"])  # an ordinary user has no control group for these limits
-def tools_take_these_names_too(d):
+def tools_accept_the_synonyms(d):
     r = d.post("/v1/tools/sandbox.exec", {"language": "python", "code": "print(6*7)", "timeout_seconds": 20})
     same(r["stdout"], "42\n", "sandbox.exec")
     r = d.post("/v1/tools/execute_shell", {"command": "pwd", "work_dir": "/tmp", "max_memory_mb": 64, "cpu_limit": 0.5, "network_enabled": False, "session": "t"})

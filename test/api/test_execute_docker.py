@@ -153,7 +153,7 @@ def command_gets_env_files_stdin_and_limits_of_the_call(d):
 
 
 @test(users=("root",), settings={"images": {"pull": "never"}})
-def image_that_cannot_be_had_says_why(d):
+def unavailable_image_is_reported_with_the_reason(d):
     code, e = refused(d, image="nothing:1", command="true")
     same((code, e["kind"]), (404, "not_found"), "the kind")
     ensure("nothing:1" in e["message"] and "images.pull" in e["hint"], "which setting", e)

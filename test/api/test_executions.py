@@ -182,7 +182,7 @@ def answered(connections):
 
 
 @test
-def questions_to_the_log_wait_in_a_bounded_queue_and_hold_up_nothing_else(d):
+def log_queries_wait_in_a_bounded_queue_and_delay_nothing_else(d):
     keys = [d.new_key(f"k{i}", capabilities=["sandbox.exec"])["key"] for i in range(8)]
     keys.append(d.new_key("k8", capabilities=["sandbox.exec", "audit"])["key"])
     id_ = d.exec("sh", "echo found", key=keys[0])["id"]
@@ -217,7 +217,7 @@ def questions_to_the_log_wait_in_a_bounded_queue_and_hold_up_nothing_else(d):
 
 
 @test
-def questions_that_wait_do_not_hold_up_the_end(d):
+def waiting_log_queries_do_not_delay_the_shutdown(d):
     with Slow(d):
         asked = [ask_log(d) for _ in range(10)]
         time.sleep(0.2)

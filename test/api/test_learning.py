@@ -81,7 +81,7 @@ def teach(d, *modules, **fields):
 
 
 @test(timeout=180)
-def what_is_often_imported_is_learned(d):
+def often_imported_packages_are_learned(d):
     often(d, SLOW, TIMES - 1)
     same(learned(d), [], "learned after four executions")
     same(often(d, SLOW, 1)["stdout"], "False 7 image\n", "the fifth")
@@ -219,7 +219,7 @@ def an_import_sees_the_environment_of_its_code(d):
 
 
 @test(timeout=180)
-def hostile_names_teach_nothing(d):
+def hostile_module_names_are_not_learned(d):
     names = "../../etc/passwd", "a" * 5000, "/", "a/b", "-x", "x\\0y", "slow;x", "%s%n", "é"
     often(d, "".join(f"try:\n    __import__('{n}')\nexcept Exception:\n    pass\n" for n in names) +
           "".join(f"try:\n    import nothing_{i}\nexcept ImportError:\n    pass\n" for i in range(200)) + "import json\n")  # fmt: skip

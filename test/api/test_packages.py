@@ -310,7 +310,7 @@ def a_session_without_a_network_gets_nothing_from_the_cache():
 
 
 @test(users=("root",), timeout=120)
-def packages_that_cannot_be_had_are_an_error_and_nothing_runs():
+def unavailable_packages_are_an_error_and_nothing_runs():
     need_pip()
     with Internet() as net, Daemon(ROOM) as d:
         put_simple(net)

@@ -405,7 +405,7 @@ def the_usage_of_a_pooled_execution_is_that_of_the_code(d):
 
 
 @test(users=("root",))  # without a control group, the peak is that of one process and contains pages of files
-def what_cannot_be_noticed_at_the_end_does_not_prolong_it(d):
+def objects_without_a_visible_destruction_do_not_destroy_the_template(d):
     """If an object in the template would notice its destruction, all of the template is destroyed, which copies its pages."""
     configure(d, PYTHON)
     kept = "import io, json, socket, weakref\nclass A:\n    def __del__(self): pass\njson.kept = "
@@ -574,7 +574,7 @@ def a_keys_quota_counts_pooled_executions(d):
 
 
 @test
-def a_key_that_waits_for_itself_does_not_stop_the_filling(d):
+def a_key_at_its_own_quota_does_not_stop_the_filling_of_pools(d):
     configure(d, {**PYTHON, "size": 2})
     full(d)
     key = d.new_key(sandboxes_max=1)["key"]
@@ -740,7 +740,7 @@ def children(pid):
 
 
 @test(users=["root"], timeout=120)
-def an_interpreter_that_is_killed_at_any_moment_is_not_the_servers_error():
+def a_killed_interpreter_never_causes_an_internal_error():
     """Restored on demand: before it waits it is started again, in the plain way; after that it was the code that was killed."""
     seen, killed, over = [], 0, threading.Event()
     with Daemon() as d:
@@ -818,7 +818,7 @@ def descriptors_of_the_server_stay_flat(d):
 
 
 @test
-def no_code_may_say_where_its_arguments_are(d):
+def code_cannot_change_where_proc_finds_its_arguments(d):
     """With PR_SET_MM_MAP, code could make /proc/PID/cmdline endless for readers outside."""
     code = ("import ctypes, os, struct\nlibc = ctypes.CDLL(None, use_errno=True)\n"
             "m = ctypes.create_string_buffer(struct.pack('=12QII', *[0] * 12, 0, 0xffffffff))\n"
@@ -853,7 +853,7 @@ def say(code, pid=os.getpid(), count=1):
 
 
 @test(users=["root"], settings={"pools": [PYTHON]})  # as root only: sandboxes with control groups; without them, the message is ignored
-def code_that_lies_about_its_end_is_ended(d):
+def code_that_announces_its_end_is_ended(d):
     begun = time.monotonic()
     r = pooled(d, "python3", SAY_THE_END + "print('said', flush=True)\nsay(7)\ntime.sleep(60)")
     same((r["status"], r["exit_code"]), ("exited", 7), "what it said")

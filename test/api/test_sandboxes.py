@@ -145,7 +145,7 @@ def pausing_without_control_groups_is_refused(d, s):
 
 
 @test(users=["user"])
-def limits_that_cannot_be_had_are_refused(d):
+def limits_that_cannot_be_enforced_are_refused(d):
     for limit, value in (("memory_bytes", 64 << 20), ("cpu_time_ms", 100), ("cpus", 0.5)):
         d.refused("isolation_unavailable", "POST", "/v1/exec", {"runtime": "sh", "code": "x", "limits": {limit: value}}, "cgroup")
         d.refused("isolation_unavailable", "POST", "/v1/sandboxes", {"limits": {limit: value}}, "cgroup")

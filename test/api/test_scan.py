@@ -50,7 +50,7 @@ def findings_are_reported_only_where_there_are_some(d):
 
 
 @test
-def long_code_is_looked_at_beside_the_loop(d):
+def long_code_is_scanned_in_another_thread(d):
     filling = "".join(f"def f{i}(a):\n    return a + {i}\n" for i in range(3000))
     r = d.exec("python3", filling + WARNED)
     same((r["stdout"], rules(r)[0]), ("ran\n", "import_process"), "long code")

@@ -177,7 +177,7 @@ print(os.path.exists("/dev/shm/shm"), os.path.exists("/dev/shm/workspace"), os.p
 
 
 @test(users=["root"])
-def the_limit_on_disk_is_of_all_places_together(d):
+def the_limit_on_disk_covers_all_writable_directories_together(d):
     code = r"""
 import os
 done = 0

@@ -318,7 +318,7 @@ def python_runs_in_the_version_that_is_asked_for(d):
 
 
 @test(settings={"images": {"pull": "never"}})
-def python_says_what_would_bring_a_missing_version(d):
+def python_gives_a_hint_for_a_missing_version(d):
     wanted = {"code": "open('ran', 'w')", "runtime": "python3.98", "session": "s"}
     a = d.refused("runtime_not_found", "POST", "/v1/tools/execute_python", wanted, "runtime not found: python3.98")
     ensure("cella image pull python:3.98-slim" in a.json()["error"]["hint"], "an image to pull", a)
@@ -368,7 +368,7 @@ def python_of_the_settings_is_for_new_sandboxes(d):
 
 
 @test
-def python_comes_back_after_its_context_died(d):
+def python_gets_a_new_context_after_the_old_one_died(d):
     call(d, "execute_python", code="x = 1", context="c")
     r = call(d, "execute_python", code="import os; os.kill(os.getpid(), 9)", context="c")
     same(r["error"]["name"], "ContextEnded", "it died")

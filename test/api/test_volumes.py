@@ -133,7 +133,7 @@ def many_stops_leave_no_device():
 
 
 @test(users=["user"])
-def a_limit_on_disk_that_cannot_be_had_is_refused(d):
+def a_limit_on_disk_that_cannot_be_enforced_is_refused(d):
     a = d.refused("isolation_unavailable", "POST", "/v1/exec", {"runtime": "sh", "code": "true", "session": "s", "limits": {"disk_bytes": 1 << 20}})
     ensure("disk" in a.json()["error"]["message"], "the limit is not named", a)
     r = d.exec("sh", "true", session="t")

@@ -73,7 +73,7 @@ def checking_settings_returns_the_result_and_changes_nothing(d):
 
 
 @test
-def answers_tell_how_long_the_daemon_took(d):
+def answers_contain_the_time_that_the_daemon_took(d):
     timing = d.request("POST", "/v1/exec", {"runtime": "sh", "code": "sleep 0.2"}).headers["Server-Timing"]
     name, _, ms = timing.partition(";dur=")
     ensure(name == "daemon" and 200 <= float(ms) < 20000, timing)

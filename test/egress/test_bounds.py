@@ -177,7 +177,7 @@ while True:
 
 
 @test(users=("root",), timeout=60)
-def readers_that_do_not_read_hold_nothing_up(world):
+def stalled_readers_delay_no_other_connection(world):
     """More connections with buffered data than a sandbox may have pipes."""
     server = world.web(port=22, handle=pour_for_ever)
     inside = world.inside("ok.example:22", connections=200)
@@ -205,7 +205,7 @@ def readers_that_do_not_read_hold_nothing_up(world):
 
 
 @test(users=("root",), timeout=120)
-def large_transfers_are_whole_both_ways():
+def large_transfers_are_complete_in_both_directions():
     """Checked by content, with a reader that pauses."""
     import hashlib
 

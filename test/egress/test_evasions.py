@@ -227,7 +227,7 @@ def only_ok_example_was_reached(net, path="/first"):
 
 
 @test(users=["root"])
-def bytes_behind_or_beside_an_allowed_request_are_not_forwarded():
+def bytes_after_or_beside_an_allowed_request_are_not_forwarded():
     with Internet() as net:
         tries, r = try_by_run(ALLOWED, "behind")
         all_refused(tries, len(groups["behind"]), {"reached"})

@@ -39,7 +39,7 @@ def a_body_waits_for_the_server(world):
 
 
 @test(users=("root",))
-def bytes_behind_a_request_are_not_forwarded(server, evil, inside):
+def bytes_after_a_request_are_not_forwarded(server, evil, inside):
     with inside.connect("ok.example", 80) as s:
         s.sendall(b"GET /1 HTTP/1.1\r\nHost: ok.example\r\n\r\nGET /2 HTTP/1.1\r\nHost: evil.example\r\n\r\n")
         answer = read_all(s)
@@ -79,7 +79,7 @@ def ambiguous_requests_are_refused(server, inside):
 
 
 @test(users=("root",))
-def names_count_in_all_their_forms(server, inside):
+def names_are_matched_in_all_spellings(server, inside):
     for host in ("OK.EXAMPLE", "ok.example.", "ok.example:80"):
         ensure(b"200 OK" in inside.get(host, address=WEB), f"{host} is refused")
     for host in ("ok.example..", "ok.example%00", "xok.example", "ok.example.evil.example", "ók.example", "2130706433",

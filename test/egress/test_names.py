@@ -75,7 +75,7 @@ def malformed_queries_are_answered_with_an_error_or_not_at_all(world, inside):
 
 
 @test(users=("root",))
-def only_the_answer_to_the_question_counts(world):
+def only_the_matching_dns_answer_is_used(world):
     """Forged answers arrive first: with another id, another name, or from another server."""
     web, evil = world.web(), world.web(EVIL)
     fake = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

@@ -133,7 +133,7 @@ def elevated_reaches_whatever_is_public_and_not_blocked(world):
 
 
 @test(users=("root",))
-def ipv6_is_as_ipv4(world):
+def ipv6_has_the_same_rules_as_ipv4(world):
     server = world.web(WEB6)
     raw = world.web(WEB6, 22, greet)
     world.names.names["six.example"] = [WEB6]
@@ -213,7 +213,7 @@ def the_checked_address_is_the_dialled_address(world):
 
 
 @test(users=("root",), hosts=f"{WEB2}\tnamed.example other.example # x\n127.0.0.1 localhost\nnonsense\n{PRIVATE} in.example\n")
-def hosts_come_first_and_are_checked_too(world):
+def entries_of_etc_hosts_have_priority_and_are_checked(world):
     server, inside = world.web(WEB2), world.inside("named.example", "localhost", "in.example")
     ensure(b"200 OK" in inside.get("named.example"), "refused")
     ensure(b"loopback" in inside.get("localhost", address=WEB), "not refused")

@@ -7,7 +7,7 @@ from world import *
 
 
 @test(users=("root",), timeout=120)
-def survives_random_clients(world):
+def the_process_survives_random_clients(world):
     servers = [world.web(), world.web(port=443, handle=echo)]
     evil = [world.web(EVIL), world.web(EVIL, 443, echo)]
     inside = world.inside("ok.example", "ok.example:22", connections=400)
@@ -79,7 +79,7 @@ def urgent_bytes_change_nothing(server, inside):
 
 
 @test(users=("root",), timeout=60)
-def survives_servers_that_misbehave(world):
+def the_process_survives_misbehaving_servers(world):
     rng = random.Random(3)
 
     def handle(c, server):

@@ -246,7 +246,7 @@ def basic_credentials_are_sent_on_request(t):
 
 
 @test
-def blobs_may_be_elsewhere_where_credentials_do_not_go(t):
+def blobs_on_another_host_are_fetched_without_credentials(t):
     image = small()
     with Fake() as storage, Fake({"app:1": image}) as fake, t.imager() as imager:
         storage.rule("/store/", lambda r: r.answer(200, image.blobs[re.search("sha256:.*", r.path.split("?")[0])[0]]))
@@ -428,7 +428,7 @@ def two_pulls_of_the_same_image_share_the_work(t):
 
 
 @test
-def a_registry_that_limits_us_is_obeyed_if_that_is_soon(t):
+def short_rate_limits_of_a_registry_are_obeyed(t):
     with Fake({"app:1": small(), "app:2": small("2")}) as fake, t.imager() as imager:
         fake.once("/manifests/1", lambda r: r.answer(429, b"", {"Retry-After": "1"}))
         begun = time.monotonic()

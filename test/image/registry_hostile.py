@@ -77,7 +77,7 @@ def a_layer_with_another_diff_id_is_refused(t):
 
 
 @test
-def manifests_that_make_no_sense_are_refused(t):
+def inconsistent_manifests_are_refused(t):
     image = small()
     two = json.loads(image.text)
     two["layers"] *= 2
@@ -92,7 +92,7 @@ def manifests_that_make_no_sense_are_refused(t):
 
 
 @test
-def lists_of_lists_of_lists_end(t):
+def the_nesting_of_manifest_lists_is_limited(t):
     def nested(request):
         text = json.dumps({"schemaVersion": 2, "manifests": [{"mediaType": oci.INDEX, "digest": "sha256:" + "0" * 64, "size": 5,
                                                               "platform": {"os": "linux", "architecture": oci.HERE}}]}).encode()
@@ -329,7 +329,7 @@ def tls_is_verified_unless_insecure_is_set(t):
 
 
 @test
-def a_registry_elsewhere_is_spoken_to_with_tls_only(t):
+def remote_registries_require_tls(t):
     with Fake({"app:1": small()}) as plain, Proxy(plain.port) as proxy:
         with t.imager(env={"https_proxy": proxy.url, "http_proxy": proxy.url}) as imager:
             error = imager.failure("registry.test/app:1", credentials=JOE)
@@ -338,7 +338,7 @@ def a_registry_elsewhere_is_spoken_to_with_tls_only(t):
 
 
 @test
-def a_registry_elsewhere_does_not_send_us_to_this_machine(t):
+def a_remote_registry_cannot_redirect_to_this_machine(t):
     with Fake() as near, tls_fake(t, "registry.test", {"app:1": small()}) as fake, Proxy(fake.port) as proxy:
         view = trusting(t.directory + "/registry.test.pem", BUNDLE)
         with t.imager(env={"https_proxy": proxy.url, "http_proxy": proxy.url}, wrapper=view) as imager:

@@ -195,7 +195,7 @@ def later_entries_replace_earlier_ones(s):
 
 
 @test
-def names_of_every_kind(s):
+def unusual_file_names_are_kept(s):
     names = ["grün", "\u4e2d\u6587", "line\nbreak", "tab\tand space", "-rf", "%2F", "a" * 255, "x" * 120 + "/" + "y" * 130,
              "\udcff\udcfe", ".hidden", "back\\slash", "a:b"]
     layers = [a.tar(*(a.entry(name, "1") for name in names)), a.tar(*(a.entry(".wh." + name, "") for name in names if len(name) < 250 and "/" not in name))]

@@ -191,7 +191,7 @@ def invalid_archives_are_refused(s):
 
 
 @test
-def trees_have_a_depth(s):
+def the_depth_of_a_tree_is_limited(s):
     refused(s, a.tar(a.entry("/".join(["d"] * 200) + "/f", "1")), "too deep")
     refused(s, a.tar(a.entry("/".join(["n" * 250] * 20), "1")), "too")
     refused(s, a.tar(a.entry("x" * 256, "1")), "too long")
@@ -212,7 +212,7 @@ def trees_have_a_depth(s):
 
 
 @test
-def headers_of_great_size_are_refused(s):
+def very_large_headers_are_refused(s):
     refused(s, a.tar(a.entry("x", "1", pax={"comment": "x" * 50000000})))
     refused(s, a.tar(a.entry("x", "1", pax={"path": "y" * 5000000})))
     long = a.entry("x" * 3000000, "1")
@@ -225,7 +225,7 @@ def headers_of_great_size_are_refused(s):
 
 
 @test
-def names_with_a_nul_byte_end_there(s):
+def names_end_at_a_nul_byte(s):
     image = s.load(a.tar(a.entry("x", "1", pax={"path": "good\0/../../evil"})), "x")
     check(set(s.tree(image)) <= {"good", "x"}, s.tree(image))
     check_equal(s.surroundings(), s.around, "what is around")
@@ -276,7 +276,7 @@ def configurations_of_wrong_types_are_refused(s):
 
 
 @test
-def manifests_that_lie_are_refused(s):
+def manifests_with_false_content_are_refused(s):
     layers = [a.tar(a.entry("x", "1")), a.tar(a.entry("y", "2"))]
     conf, other = a.config(layers), a.config(layers, Cmd=["other"])
     name, files = a.digest(conf) + ".json", [f"{a.digest(layer)}/layer.tar" for layer in layers]
@@ -307,7 +307,7 @@ def manifests_that_lie_are_refused(s):
 
 
 @test
-def indexes_that_lie_are_refused(s):
+def indexes_with_false_content_are_refused(s):
     layer = a.tar(a.entry("x", "1"))
     blob, conf = gzip.compress(layer, mtime=0), a.config([layer])
     manifest = a.oci_manifest(conf, [blob], "tar+gzip")

@@ -56,7 +56,7 @@ def a_store_has_no_more_than_its_bound(s):
 
 
 @test
-def the_bound_is_the_stores_and_not_the_processes(s):
+def the_bound_belongs_to_the_store_and_not_to_a_process(s):
     s.do("bound", bytes=3 * MIB)
     s.kill()
     s.start()  # another process, without the bound

@@ -53,7 +53,7 @@ def refused(name, message, *layers, **config):
 
 
 @test
-def directories_that_are_missing_links_or_files_are_ours_all_the_same():
+def directories_of_the_sandbox_cover_links_and_files_of_the_image():
     script = "echo a >/tmp/a && cat /tmp/a && test -d /proc/self -a -c /dev/null -a -d /run && cd /workspace && touch x && ls"
     imported("none")
     imported("links", layer(a.directory("var/tmp"), *(a.symlink(name, target) for name, target in

@@ -200,7 +200,7 @@ def names_are_added_moved_and_removed(s):
 
 
 @test
-def a_name_means_what_it_means_to_docker(s):
+def image_names_are_read_as_by_docker(s):
     s.load(a.docker([a.tar()], tags=["python:3.12", "ghcr.io/a/b:1", "localhost:5000/c"]))
     check_equal(s.names(), ["docker.io/library/python:3.12", "ghcr.io/a/b:1", "localhost:5000/c:latest"])
     for name in ("docker.io/python:3.12", "ghcr.io/a/b:1", "localhost:5000/c"):

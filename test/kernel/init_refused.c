@@ -522,7 +522,7 @@ BOX_TEST(others_are_served_beside_a_flood, many_processes)
         close(out[0]);
 }
 
-TEST(a_sandbox_full_of_questions_ends_at_once)
+TEST(a_sandbox_with_many_pending_calls_ends_at_once)
 {
         struct box box = box_new_with(many_processes);
         int out[2];

@@ -70,7 +70,7 @@ static bool counts(int socket)
                recv(socket, &counted, sizeof counted, MSG_DONTWAIT) > 0 && counted.number == 42;
 }
 
-TEST(the_first_word_is_the_egress_socket)
+TEST(the_first_message_is_the_egress_socket)
 {
         struct fake_sandbox s;
         CHECK(next_egress(2000));

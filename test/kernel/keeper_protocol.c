@@ -364,7 +364,7 @@ static void close_counters(const struct counters *lent)
                         close(lent->fd[i]);
 }
 
-TEST(counters_of_reused_groups_are_lent)
+TEST(counters_of_reused_groups_are_passed_to_the_server)
 {
         char first[24] = "", again[24] = "-";
         struct keeper_make make;

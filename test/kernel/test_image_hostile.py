@@ -206,7 +206,7 @@ def files_of_other_users_in_the_image_belong_to_the_overflow_uid():
 
 
 @test(unwrapped=True)
-def attributes_of_the_overlay_in_the_image_lead_nowhere():
+def overlay_attributes_of_an_image_have_no_effect():
     target = victim()
     before = tree(target)
     image = Image()
@@ -226,7 +226,7 @@ def attributes_of_the_overlay_in_the_image_lead_nowhere():
 
 
 @test(unwrapped=True)
-def attributes_that_code_makes_mean_nothing_to_the_overlay():
+def overlay_attributes_set_by_code_have_no_effect():
     image = Image(files=images.needs([*images.PROGRAMS, "/usr/bin/python3"]))
     images.copy_python(image)
     image.done()
@@ -251,7 +251,7 @@ print(sorted(os.listdir('/data')), os.listdir('/data/a'), os.listdir('/e'), open
 
 
 @test(unwrapped=True)
-def strange_answers_of_the_store_are_refused():
+def invalid_documents_of_the_store_are_refused():
     image = Image().done()
     ref = os.path.join(image.store, "refs", "tiny")
     meta = os.path.join(image.store, "meta", image.id)

@@ -99,7 +99,7 @@ def devices_are_six_and_proc_is_an_allow_list_and_read_only():
 
 
 @test(unwrapped=True)
-def mounts_say_nothing_of_where_the_store_is():
+def mounts_do_not_show_the_path_of_the_store():
     image = Image().done()
     text = sh(image, "cat /proc/self/mountinfo /proc/self/mounts")
     for part in (support.home, image.id, "roots"):

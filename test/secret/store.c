@@ -172,7 +172,7 @@ TEST(names_and_values_have_bounds)
         CHECK(secret && secret->len == 65536 && !memcmp(secret->value, large, 65536));
 }
 
-TEST(unknown_ones_are_not_found)
+TEST(unknown_secrets_are_not_found)
 {
         AUTO(secret_store_close) struct secret_store *store = opened();
         struct secret *secret = NULL;
@@ -190,7 +190,7 @@ TEST(unknown_ones_are_not_found)
         CHECK_INT(secret_store_count(store), 0);
 }
 
-TEST(there_are_a_thousand_at_most)
+TEST(the_number_of_secrets_is_limited)
 {
         static struct seal_entry *entries[SECRETS_MAX - 1];
         struct secret_key key = {.bytes = "0123456789abcdef0123456789abcde"};

@@ -1026,7 +1026,7 @@ def the_death_of_a_driver_is_noticed():
 
 
 @test
-def garbage_on_the_socket_does_not_hang():
+def invalid_messages_of_a_driver_do_not_hang():
     """The daemon receives invalid messages and must detect this; no request may wait for ever."""
     codes = {
         "python": "import os\nfor fd in range(3, 200):\n    try: os.write(fd, b'done 7\\ngarbage' if os.path.realpath(f'/proc/self/fd/{fd}').count('socket') else b'')\n    except OSError: pass",

@@ -868,7 +868,7 @@ static void write_old(unsigned n, int64_t finished_ms)
         db_close(&db);
 }
 
-TEST(since_finds_all_and_looks_no_further)
+TEST(since_finds_all_rows_and_stops_there)
 {
         int64_t now = now_ms();
         write_old(500, now - DAY_MS);
@@ -930,7 +930,7 @@ TEST(old_rows_go_and_the_rest_verifies)
                      "not remove them");
 }
 
-TEST(retention_can_take_everything)
+TEST(retention_can_remove_all_rows)
 {
         write_old(100, now_ms() - 40 * DAY_MS);
         struct audit_options o = options();
@@ -1211,7 +1211,7 @@ TEST(rows_that_could_not_be_written_are_restored_from_the_map)
         check_ok(2);
 }
 
-TEST(a_map_of_noise_does_no_harm)
+TEST(a_map_of_random_bytes_is_harmless)
 {
         audit_close(opened());
         for (int i = 0; i < 20; i++) {

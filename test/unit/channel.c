@@ -96,7 +96,7 @@ static void tear_down(struct ends *e)
         CHECK_INT(uv_loop_close(&e->loop), 0);
 }
 
-TEST(many_frames_that_came_at_once_are_all_heard)
+TEST(all_frames_of_one_read_are_delivered)
 {
         struct ends e;
         static uint32_t frames[1000][3];
@@ -190,7 +190,7 @@ static bool is_unread_after(size_t read, bool closed_before, bool another_follow
         return unread;
 }
 
-TEST(a_frame_that_the_peer_did_not_read_is_known)
+TEST(an_unread_frame_is_reported)
 {
         const size_t whole = 3 * sizeof(uint32_t) + 1;
         CHECK(is_unread_after(0, false, false));

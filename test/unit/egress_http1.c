@@ -482,7 +482,7 @@ TEST(heads_have_a_maximum)
 }
 
 /* State remembered from another head must not cause a read past the end of this one. */
-TEST(the_memory_of_a_head_is_only_that)
+TEST(the_state_of_one_head_does_not_affect_another)
 {
         static const char two[] =
                 "GET / HTTP/1.1\r\nHost: a.b\r\n\r\nGET / HTTP/1.1\r\nHost: evil.example\r\n\r\n";

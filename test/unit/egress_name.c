@@ -8,7 +8,7 @@
         LABEL63 "." LABEL63 "." LABEL63 "."                                                                  \
                 "aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffg"
 
-TEST(names_have_one_form)
+TEST(names_are_normalised)
 {
         static const struct {
                 const char *text, *name;

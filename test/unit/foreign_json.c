@@ -144,7 +144,7 @@ TEST(invalid_json_is_refused)
         CHECK(is_refused("\"a\0b\"", 5, 10, CELLA_INVALID_REQUEST));
 }
 
-TEST(every_beginning_of_a_document_is_refused)
+TEST(every_truncated_document_is_refused)
 {
         static const char text[] =
                 "{\"a\": [1, -2.5e3, \"\\u00e4\\ud83d\\ude00\\n\", true, false, null], \"b\": {}}";

@@ -12,7 +12,7 @@ TEST(answers_a_request)
         CHECK_INT(http_server_requests(server), 0);
 }
 
-TEST(knows_the_address_of_its_peers)
+TEST(reports_the_addresses_of_clients)
 {
         ask("GET /hello HTTP/1.1\r\nHost: x\r\n\r\n");
         CHECK(!seen.last_local);

@@ -98,7 +98,7 @@ static void ws_over(struct reader *reader, unsigned closed)
         WAIT_FOR(http_server_connections(server) == 0);
 }
 
-TEST(hashes_like_the_standard)
+TEST(sha1_matches_the_standard)
 {
         static const struct {
                 const char *text, *hash;

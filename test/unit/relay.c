@@ -189,7 +189,7 @@ static void close_all(const int fds[4])
                         close(fds[i]);
 }
 
-TEST(descriptors_have_stand_ins_that_are_as_good)
+TEST(replacements_of_descriptors_behave_like_the_originals)
 {
         const int before = open_fds();
         int mine[4], theirs[4];

@@ -78,7 +78,7 @@ TEST(the_limit_that_ended_the_run_has_priority_over_other_causes)
         CHECK_INT(judge(f).status, CELLA_CANCELLED);
 }
 
-TEST(an_init_that_died_without_a_word_counts_as_killed)
+TEST(an_init_that_died_silently_counts_as_killed)
 {
         struct verdict_facts f = {.counted = true};
         f.usage.oom_kills = 2;
