@@ -1,7 +1,14 @@
-"""TCP ports for servers that tests start."""
+"""TCP ports for servers that tests start, and a daemon on one of them."""
 
+import contextlib
+import pathlib
 import random
+import shutil
+import signal
 import socket
+import subprocess
+import tempfile
+import time
 
 CHOICE = random.SystemRandom()  # test processes are forks of one process: each must choose for itself
 
@@ -21,3 +28,27 @@ def free_port():
             except OSError:
                 continue
             return s.getsockname()[1]
+
+
+@contextlib.contextmanager
+def serving(cella, server, room):
+    """Runs `cella serve` with this server program, in a new directory below room. Gives its URL; at the end, it must exit with 0."""
+    programs = pathlib.Path(tempfile.mkdtemp(dir=room))
+    programs.chmod(0o755)  # the server is another user
+    shutil.copy(cella, programs / "cella")
+    shutil.copy(server, programs / "cella-server")
+    port = free_port()
+    with open(programs / "log", "wb") as log:
+        p = subprocess.Popen([programs / "cella", "serve", "--listen", f"127.0.0.1:{port}", "--socket", programs / "socket",
+                              "--state", programs / "state"], stdin=subprocess.DEVNULL, stdout=log, stderr=log)  # fmt: skip
+    try:
+        for _ in range(600):
+            with contextlib.suppress(OSError):
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                break
+            time.sleep(0.05)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        p.send_signal(signal.SIGTERM)
+        if p.wait(60) != 0:
+            raise AssertionError(f"the daemon ended with {p.returncode}:\n{(programs / 'log').read_text()[-2000:]}")

@@ -5,7 +5,6 @@ examples with a model that pretends.
 Everything that Node needs is in --npm (test/mcp/package.json says what; ./dev installs it)."""
 
 import argparse
-import contextlib
 import http.server
 import json
 import os
@@ -13,18 +12,15 @@ import pathlib
 import platform
 import re
 import shutil
-import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import threading
-import time
 import traceback
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.append(str(HERE.parent))
-from ports import free_port  # noqa: E402
+from ports import serving  # noqa: E402
 
 EXAMPLES = HERE.parent.parent / "examples"
 REVISIONS = ("2025-11-25", "2026-07-28")
@@ -35,30 +31,6 @@ NEEDS_FIXTURES = re.compile(r"^(tools-call-|resources-read-|resources-templates-
                             r"|http-custom-header-server-validation$)")  # fmt: skip
 # Tasks are an extension of the protocol that we do not have, as the suite can see.
 NOT_OURS = re.compile(r"^tasks-")
-
-
-@contextlib.contextmanager
-def daemon(cella, server, room):
-    """`cella serve` with this server beside it; its URL."""
-    programs = pathlib.Path(tempfile.mkdtemp(dir=room))
-    programs.chmod(0o755)  # the server is another user
-    shutil.copy(cella, programs / "cella")
-    shutil.copy(server, programs / "cella-server")
-    port = free_port()
-    with open(programs / "log", "wb") as log:
-        p = subprocess.Popen([programs / "cella", "serve", "--listen", f"127.0.0.1:{port}", "--socket", programs / "socket",
-                              "--state", programs / "state"], stdin=subprocess.DEVNULL, stdout=log, stderr=log)  # fmt: skip
-    try:
-        for _ in range(200):
-            with contextlib.suppress(OSError):
-                socket.create_connection(("127.0.0.1", port), 1).close()
-                break
-            time.sleep(0.05)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        p.send_signal(signal.SIGTERM)
-        if p.wait(60) != 0:
-            raise AssertionError(f"the daemon ended with {p.returncode}:\n{(programs / 'log').read_text()[-2000:]}")
 
 
 class Model(http.server.BaseHTTPRequestHandler):
@@ -148,7 +120,7 @@ class Tests:
 
     def suite(self):
         for name, server in (("", self.server), (" (fixtures)", self.fixtures)):
-            with daemon(self.cella, server, self.room) as url:
+            with serving(self.cella, server, self.room) as url:
                 for revision in REVISIONS:
                     for scenario, checks in self.conformance(url, revision).items():
                         if not NOT_OURS.match(scenario) and (name or not NEEDS_FIXTURES.match(scenario)):
@@ -187,7 +159,7 @@ class Tests:
         threading.Thread(target=model.serve_forever, daemon=True).start()
         at = f"http://127.0.0.1:{model.server_port}/v1"
         stdio = (str(self.cella), "mcp")
-        with daemon(self.cella, self.server, self.room) as url:
+        with serving(self.cella, self.server, self.room) as url:
             self.test("inspector over HTTP", lambda: self.inspect(f"{url}/mcp"))
             self.test("inspector over stdio", lambda: self.inspect(*stdio))
             for name, target in (("HTTP", (f"{url}/mcp",)), ("stdio", stdio)):

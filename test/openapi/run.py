@@ -4,50 +4,22 @@
 Everything that Node needs is in --npm (test/openapi/package.json says what; ./dev installs it)."""
 
 import argparse
-import contextlib
 import json
 import pathlib
 import platform
 import re
 import shutil
-import signal
-import socket
 import subprocess
 import sys
 import tempfile
-import time
 import traceback
 import urllib.request
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.append(str(HERE.parent))
-from ports import free_port  # noqa: E402
+from ports import serving  # noqa: E402
 
 EXPECTED = ["hello\n", False, "/workspace", "invalid_request"]
-
-
-@contextlib.contextmanager
-def daemon(cella, room):
-    """`cella serve`; its URL."""
-    programs = pathlib.Path(tempfile.mkdtemp(dir=room))
-    programs.chmod(0o755)  # the server is another user
-    for name in ("cella", "cella-server"):
-        shutil.copy(cella.with_name(name), programs / name)
-    port = free_port()
-    with open(programs / "log", "wb") as log:
-        p = subprocess.Popen([programs / "cella", "serve", "--listen", f"127.0.0.1:{port}", "--socket", programs / "socket",
-                              "--state", programs / "state"], stdin=subprocess.DEVNULL, stdout=log, stderr=log)  # fmt: skip
-    try:
-        for _ in range(600):
-            with contextlib.suppress(OSError):
-                socket.create_connection(("127.0.0.1", port), 1).close()
-                break
-            time.sleep(0.05)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        p.send_signal(signal.SIGTERM)
-        if p.wait(60) != 0:
-            raise AssertionError(f"the daemon ended with {p.returncode}:\n{(programs / 'log').read_text()[-2000:]}")
 
 
 class Tests:
@@ -131,7 +103,7 @@ class Tests:
         assert said == EXPECTED, said
 
     def all(self):
-        with daemon(self.cella, self.room) as url:
+        with serving(self.cella, self.cella.with_name("cella-server"), self.room) as url:
             with urllib.request.urlopen(f"{url}/openapi.json", timeout=60) as answer:
                 (self.room / "openapi.json").write_bytes(answer.read())
             self.test("the linter finds no error", self.lint)
