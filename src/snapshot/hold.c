@@ -65,7 +65,7 @@ static char *receive(struct release_head *ret)
                                  -1, 0);
         if (r < 0 || (body < 0 && body > -4096) || receive_all((char *)body, ret->length) < 0)
                 give_up();
-        sys_call1(SYS_close, WARM_CONTROL_FD);
+        sys_call1(SYS_close, SNAPSHOT_CONTROL_FD);
         const char *cwd = (const char *)body;
         if (cwd[0] && sys_call1(SYS_chdir, cwd) < 0)
                 give_up();
@@ -178,8 +178,8 @@ static void hold_main(int argc, char **argv, char **envp)
 /* prelude.js, which Node loads because of NODE_OPTIONS=--require=/dev/null.  Worker threads have the same
  * option and read the real, empty file. */
 #define PRELUDE_AT "/dev/null"
-extern const char warm_prelude_js[] __attribute__((visibility("hidden")));
-extern const uint64_t warm_prelude_js_len __attribute__((visibility("hidden")));
+extern const char snapshot_prelude_js[] __attribute__((visibility("hidden")));
+extern const uint64_t snapshot_prelude_js_len __attribute__((visibility("hidden")));
 
 #define THE_END "/proc/self/the-end-of-node" /* as in prelude.js */
 
@@ -190,7 +190,7 @@ static long give_prelude(void)
 {
         long fd = sys_call2(SYS_memfd_create, "null", 1); /* MFD_CLOEXEC */
         prelude_given = 1;
-        if (fd < 0 || sys_call3(SYS_write, fd, warm_prelude_js, warm_prelude_js_len) < 0 ||
+        if (fd < 0 || sys_call3(SYS_write, fd, snapshot_prelude_js, snapshot_prelude_js_len) < 0 ||
             sys_call3(SYS_lseek, fd, 0, 0) < 0)
                 return -1;
         return fd;
@@ -321,7 +321,7 @@ __attribute__((constructor)) static void loaded(int argc, char **argv, char **en
         char unused[64];
         if (!is_kernels_block(argv))
                 give_up();
-        sys_call1(SYS_close, WARM_TEMPLATE_FD); /* the descriptor of this library */
+        sys_call1(SYS_close, SNAPSHOT_TEMPLATE_FD); /* the descriptor of this library */
         take_variable(envp, "HOLD_AT", script, sizeof script);
         if (!script[0]) {
                 hold_main(argc, argv, envp);

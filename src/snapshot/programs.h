@@ -3,19 +3,20 @@
 #include <stdint.h>
 
 /* NOLINTBEGIN(bugprone-macro-parentheses): a name cannot be in parentheses */
-#define WARM_PROGRAM(name)                                                                                   \
+#define SNAPSHOT_PROGRAM(name)                                                                               \
         extern const char name[];                                                                            \
         extern const uint64_t name##_len
 
-WARM_PROGRAM(warm_python_so); /* python.c: loaded into python3 */
-WARM_PROGRAM(warm_hidden_py); /* hidden.py, learned.py and python.py: its Python part, in this order */
-WARM_PROGRAM(warm_learned_py);
-WARM_PROGRAM(warm_python_py);
-WARM_PROGRAM(warm_restore);    /* restore.c: a program */
-WARM_PROGRAM(warm_hold_so);    /* hold.c: loaded into a shell */
-WARM_PROGRAM(warm_context_py); /* drivers of contexts */
-WARM_PROGRAM(warm_context_js);
-WARM_PROGRAM(warm_context_bash);
+SNAPSHOT_PROGRAM(snapshot_python_so); /* python.c: loaded into python3 */
+SNAPSHOT_PROGRAM(
+        snapshot_hidden_py); /* hidden.py, learned.py and python.py: its Python part, in this order */
+SNAPSHOT_PROGRAM(snapshot_learned_py);
+SNAPSHOT_PROGRAM(snapshot_python_py);
+SNAPSHOT_PROGRAM(snapshot_restore);    /* restore.c: a program */
+SNAPSHOT_PROGRAM(snapshot_hold_so);    /* hold.c: loaded into a shell */
+SNAPSHOT_PROGRAM(snapshot_context_py); /* drivers of contexts */
+SNAPSHOT_PROGRAM(snapshot_context_js);
+SNAPSHOT_PROGRAM(snapshot_context_bash);
 
-#undef WARM_PROGRAM
+#undef SNAPSHOT_PROGRAM
 /* NOLINTEND(bugprone-macro-parentheses) */

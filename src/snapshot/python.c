@@ -58,7 +58,7 @@ static int send_all(const void *data, size_t length)
 {
         const char *p = data;
         while (length > 0) {
-                long n = sys_call3(SYS_write, WARM_CONTROL_FD, p, length);
+                long n = sys_call3(SYS_write, SNAPSHOT_CONTROL_FD, p, length);
                 if (n <= 0)
                         return -1;
                 p += n;
@@ -69,7 +69,7 @@ static int send_all(const void *data, size_t length)
 
 static __attribute__((noreturn)) void tell(int failed, const char *text)
 {
-        const struct warm_made made = {(uint32_t)failed, (uint32_t)bare_strlen(text)};
+        const struct template_made made = {(uint32_t)failed, (uint32_t)bare_strlen(text)};
         send_all(&made, sizeof made);
         send_all(text, made.text_length);
         leave(failed);
@@ -160,7 +160,7 @@ static int flush(PyObject *name)
 static void end_early(void)
 {
         if ((how == RELEASE_TRIAL || how == RELEASE_PLAIN) &&
-            snapshot_touched(WARM_TEMPLATE_FD, how == RELEASE_TRIAL) < 0)
+            snapshot_touched(SNAPSHOT_TEMPLATE_FD, how == RELEASE_TRIAL) < 0)
                 exit_code = 1;
         end();
 }
@@ -239,7 +239,7 @@ static __attribute__((noreturn)) void serve(const char *path, PyObject *refresh)
         if (r < 0)
                 leave(RESTORE_FAILED);
         const int tried = head.mode == RELEASE_TRIAL || head.mode == RELEASE_PLAIN;
-        if (!tried && !touched && !receive_from_file()) /* otherwise restore.c has done it */
+        if (!tried && !touched)
                 snapshot_touch(0);
         char *body = malloc(head.length + 1);
         if (!body || receive_all(body, head.length) < 0)
@@ -247,9 +247,9 @@ static __attribute__((noreturn)) void serve(const char *path, PyObject *refresh)
         body[head.length] = '\0';
         const char *code = body + (head.length - head.code_length);
         if (head.mode != RELEASE_CONTEXT) /* the code must not see it */
-                sys_call1(SYS_close, WARM_CONTROL_FD);
+                sys_call1(SYS_close, SNAPSHOT_CONTROL_FD);
         if (!tried)
-                sys_call1(SYS_close, WARM_TEMPLATE_FD);
+                sys_call1(SYS_close, SNAPSHOT_TEMPLATE_FD);
         snapshot_forget();
         const long words = (long)(head.length - head.code_length);
         if ((words > 1 && !CALL("prepare", "iiN", (int)head.argc, (int)head.envc,
@@ -306,7 +306,7 @@ static __attribute__((noreturn)) void write_down(void)
                 last_break = __curbrk;
                 __curbrk = NO_BREAK;
         }
-        int r = snapshot(WARM_TEMPLATE_FD);
+        int r = snapshot(SNAPSHOT_TEMPLATE_FD);
         if (r > 0) /* in a restored process, later */
                 serve(path, refresh);
         if (r < 0)
@@ -367,8 +367,8 @@ static __attribute__((noreturn)) void make_template(void)
                 leave(1);
         if (status != 0)
                 tell(1, "the template cannot be written");
-        snapshot_pack(WARM_TEMPLATE_FD);
-        PyObject *tried = CALL("trial", "ii", RESTORE_FD, WARM_TEMPLATE_FD);
+        snapshot_pack(SNAPSHOT_TEMPLATE_FD);
+        PyObject *tried = CALL("trial", "ii", RESTORE_FD, SNAPSHOT_TEMPLATE_FD);
         why = tried ? PyUnicode_AsUTF8AndSize(tried, 0) : 0;
         if (!why)
                 tell(1, "the template cannot be tested");

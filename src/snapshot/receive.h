@@ -32,17 +32,11 @@ struct receive_rights {
         int32_t fds[4];
 };
 
-/* Whether the release is already available as a file (release.h). */
-static inline int receive_from_file(void)
-{
-        return sys_call3(SYS_lseek, WARM_CONTROL_FD, 0, 1) >= 0; /* SEEK_CUR: fails for a socket */
-}
-
 static inline int receive_all(void *data, size_t length)
 {
         char *to = data;
         while (length > 0) {
-                long n = sys_call3(SYS_read, WARM_CONTROL_FD, to, length);
+                long n = sys_call3(SYS_read, SNAPSHOT_CONTROL_FD, to, length);
                 if (n == RECEIVE_EINTR)
                         continue;
                 if (n <= 0)
@@ -56,13 +50,13 @@ static inline int receive_all(void *data, size_t length)
 /* Reports that the program is waiting. */
 static inline int receive_ready(void)
 {
-        struct warm_ready ready = {.ready = WARM_READY};
+        struct release_ready ready = {.ready = RELEASE_READY};
         struct {
                 int64_t s, ns;
         } cpu = {0, 0};
         sys_call2(SYS_clock_gettime, 2, &cpu); /* CLOCK_PROCESS_CPUTIME_ID */
         ready.cpu_us = (uint64_t)(cpu.s * 1000000 + cpu.ns / 1000);
-        if (sys_call3(SYS_write, WARM_CONTROL_FD, &ready, sizeof ready) != sizeof ready)
+        if (sys_call3(SYS_write, SNAPSHOT_CONTROL_FD, &ready, sizeof ready) != sizeof ready)
                 return -1;
         return 0;
 }
@@ -76,7 +70,7 @@ static inline int receive_release(struct release_head *ret)
                 .vectors = &vector, .n_vectors = 1, .control = &rights, .control_length = sizeof rights};
         long n;
         do {
-                n = sys_call3(SYS_recvmsg, WARM_CONTROL_FD, &message, RECEIVE_CLOEXEC);
+                n = sys_call3(SYS_recvmsg, SNAPSHOT_CONTROL_FD, &message, RECEIVE_CLOEXEC);
         } while (n == RECEIVE_EINTR);
         if (n == RECEIVE_ENOTSOCK) /* a file: the descriptors are in place from the start */
                 n = 0;

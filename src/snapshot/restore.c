@@ -13,7 +13,6 @@
 #include <linux/prctl.h>
 
 #include "snapshot/bare.h"
-#include "snapshot/receive.h"
 
 #define PROT_READ 1
 #define PROT_WRITE 2
@@ -58,7 +57,7 @@ void *memcpy(void *restrict to, const void *restrict from, size_t n)
 
 static __attribute__((noreturn)) void give_up(const char *why)
 {
-        sys_call3(SYS_write, WARM_CONTROL_FD, why, bare_strlen(why));
+        sys_call3(SYS_write, SNAPSHOT_CONTROL_FD, why, bare_strlen(why));
         for (;;)
                 sys_call1(SYS_exit_group, RESTORE_FAILED);
 }
@@ -73,7 +72,7 @@ static long map_at(uint64_t address, uint64_t length, unsigned protection, int f
 static const struct template_head *map_head(void)
 {
         const struct template_head *head = (void *)RESTORE_HEAD;
-        if (map_at(RESTORE_HEAD, TEMPLATE_HEAD_MAX, PROT_READ, MAP_PRIVATE, WARM_TEMPLATE_FD, 0) < 0 ||
+        if (map_at(RESTORE_HEAD, TEMPLATE_HEAD_MAX, PROT_READ, MAP_PRIVATE, SNAPSHOT_TEMPLATE_FD, 0) < 0 ||
             head->magic != TEMPLATE_MAGIC)
                 give_up("Fthe template is missing or invalid");
         return head;
@@ -107,8 +106,8 @@ static void map_stack(const struct template_piece *piece)
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN | MAP_NORESERVE, -1, 0) < 0)
                 give_up("Aan address is in use");
         while (done < piece->length) {
-                long n = sys_call4(SYS_pread64, WARM_TEMPLATE_FD, piece->address + done, piece->length - done,
-                                   piece->offset + done);
+                long n = sys_call4(SYS_pread64, SNAPSHOT_TEMPLATE_FD, piece->address + done,
+                                   piece->length - done, piece->offset + done);
                 if (n <= 0)
                         give_up("Fthe template is truncated");
                 done += (uint64_t)n;
@@ -120,7 +119,7 @@ static void map_pieces(const struct template_head *head)
         const struct template_piece *pieces = part(head, head->pieces);
         for (uint32_t i = 0; i < head->n_pieces; i++) {
                 const struct template_piece *p = &pieces[i];
-                int from = WARM_TEMPLATE_FD, flags = MAP_PRIVATE;
+                int from = SNAPSHOT_TEMPLATE_FD, flags = MAP_PRIVATE;
                 if (p->source == TEMPLATE_STACK) {
                         map_stack(p);
                         continue;
@@ -138,16 +137,6 @@ static void map_pieces(const struct template_head *head)
                         give_up(r == -EEXIST ? "Aan address is in use"
                                              : "Fnot enough memory for the template");
         }
-}
-
-/* Copies the pages that any code writes to, by writing the word that they begin with. This is done here only
- * if the code is already known, while all pages are as in the template. A process that waits does it when its
- * code arrives (snapshot_touch()), so that it uses no memory for them until then. */
-static void copy_first(const struct template_head *head)
-{
-        const struct template_first *first = part(head, head->first);
-        for (uint32_t i = 0; i < head->n_first; i++)
-                *(volatile uint64_t *)first[i].address = first[i].word;
 }
 
 /* Finds the vdso in the block that the kernel put on the stack: the number of arguments, pointers to the
@@ -215,8 +204,6 @@ __attribute__((used)) static void restore(const uint64_t *kernels_stack)
                 give_up("Athe process ID is that of the template");
         move_specials(head, find_vdso(kernels_stack));
         map_pieces(head);
-        if (receive_from_file())
-                copy_first(head);
         restore_kernel(head);
         jump(head);
 }

@@ -32,11 +32,9 @@
 
 static struct template_head head;
 static struct template_piece pieces[TEMPLATE_PIECES_MAX];
-static unsigned char has_gaps[TEMPLATE_PIECES_MAX]; /* the piece contains unreadable or unmapped ranges */
-static struct template_range hot[TEMPLATE_HOT_MAX];
-static uint32_t n_hot;
-static struct template_first first[TEMPLATE_FIRST_MAX];
-static uint32_t n_first;
+static unsigned char has_gaps[TEMPLATE_PIECES_MAX];    /* the piece contains unreadable or unmapped ranges */
+static struct template_range ranges[TEMPLATE_HOT_MAX]; /* those that are being recorded */
+static uint32_t n_ranges;
 static uint64_t droppable[DROPPABLE_MAX]; /* start addresses of these mappings */
 static unsigned n_droppable;
 static char maps[MAPS_MAX];
@@ -336,7 +334,9 @@ static int write_pages(int fd)
         return 0;
 }
 
-_Static_assert(sizeof head + sizeof pieces + sizeof first + sizeof hot + TEMPLATE_PAGE <= TEMPLATE_HEAD_MAX,
+_Static_assert(sizeof head + sizeof pieces + (TEMPLATE_WRITTEN_MAX + TEMPLATE_HOT_MAX) * sizeof *ranges +
+                               TEMPLATE_PAGE <=
+                       TEMPLATE_HEAD_MAX,
                "restore.c maps TEMPLATE_HEAD_MAX bytes");
 
 static int write_template(int fd)
@@ -345,8 +345,9 @@ static int write_template(int fd)
         head.magic = TEMPLATE_MAGIC;
         place(&at, sizeof head);
         head.pieces = place(&at, head.n_pieces * sizeof *pieces);
-        head.first = place(&at, sizeof first); /* filled in later, like the next one */
-        head.hot = place(&at, sizeof hot);
+        head.written =
+                place(&at, TEMPLATE_WRITTEN_MAX * sizeof *ranges); /* filled in later, like the next one */
+        head.hot = place(&at, TEMPLATE_HOT_MAX * sizeof *ranges);
         at = (at + TEMPLATE_PAGE - 1) & ~(uint64_t)(TEMPLATE_PAGE - 1);
         for (uint32_t i = 0; i < head.n_pieces; i++)
                 if (has_pages(pieces[i].source)) {
@@ -405,32 +406,20 @@ void snapshot_pack(int fd)
 
 static uint64_t entries[512];
 
-static void note_touched(uint64_t address, unsigned written)
+static void note_touched(uint64_t address, unsigned written, uint32_t max)
 {
-        struct template_range *last = n_hot ? &hot[n_hot - 1] : 0;
+        struct template_range *last = n_ranges ? &ranges[n_ranges - 1] : 0;
         if (last && last->address + last->length / 2 * TEMPLATE_PAGE == address &&
             last->length % 2 == written)
                 last->length += 2;
-        else if (n_hot < TEMPLATE_HOT_MAX)
-                hot[n_hot++] = (struct template_range){address, 2 + written};
-}
-
-/* Records the first word of the page in the template, before any write. */
-static void note_written(int fd, const struct template_piece *piece, uint64_t address)
-{
-        struct template_first *next = &first[n_first];
-        if (n_first == TEMPLATE_FIRST_MAX || !(piece->protection & PROT_WRITE))
-                return;
-        next->address = address;
-        if (sys_call4(SYS_pread64, fd, &next->word, sizeof next->word,
-                      piece->offset + (address - piece->address)) == sizeof next->word)
-                n_first++;
+        else if (n_ranges < max)
+                ranges[n_ranges++] = (struct template_range){address, 2 + written};
 }
 
 /* A page is private memory after a write, and a page of the file after a read.  Data that was only read is
  * left out: the kernel maps sixteen pages when one is read, so most of them were not used, and mapping all of
  * them takes almost as long as copying the others. */
-static void find_touched(int fd, int pagemap, const struct template_piece *piece, int all)
+static void find_touched(int pagemap, const struct template_piece *piece, int all)
 {
         const uint64_t end = piece->address + piece->length;
         const int is_text = !(piece->protection & PROT_WRITE);
@@ -442,9 +431,9 @@ static void find_touched(int fd, int pagemap, const struct template_piece *piece
                         if (!(entries[i] & PAGEMAP_PRESENT))
                                 continue;
                         if (all && (written || is_text))
-                                note_touched(address, (unsigned)written);
-                        else if (!all && written)
-                                note_written(fd, piece, address);
+                                note_touched(address, (unsigned)written, TEMPLATE_HOT_MAX);
+                        else if (!all && written && !is_text)
+                                note_touched(address, 1, TEMPLATE_WRITTEN_MAX);
                 }
         }
 }
@@ -458,18 +447,13 @@ int snapshot_touched(int fd, int all)
             head.n_pieces > TEMPLATE_PIECES_MAX ||
             sys_call4(SYS_pread64, fd, pieces, head.n_pieces * sizeof *pieces, head.pieces) < 0)
                 return problem("the template cannot be read");
-        n_hot = n_first = 0;
+        n_ranges = 0;
         for (uint32_t i = 0; i < head.n_pieces; i++)
                 if (pieces[i].source == TEMPLATE_PAGES)
-                        find_touched(fd, (int)pagemap, &pieces[i], all);
+                        find_touched((int)pagemap, &pieces[i], all);
         sys_call1(SYS_close, pagemap);
-        if (all) {
-                head.n_hot = n_hot;
-                sys_call4(SYS_pwrite64, fd, hot, n_hot * sizeof *hot, head.hot);
-        } else {
-                head.n_first = n_first;
-                sys_call4(SYS_pwrite64, fd, first, n_first * sizeof *first, head.first);
-        }
+        *(all ? &head.n_hot : &head.n_written) = n_ranges;
+        sys_call4(SYS_pwrite64, fd, ranges, n_ranges * sizeof *ranges, all ? head.hot : head.written);
         sys_call4(SYS_pwrite64, fd, &head, sizeof head, 0);
         return 0;
 }
@@ -479,40 +463,15 @@ int snapshot_touched(int fd, int all)
 static const struct template_head *const restored = (const void *)RESTORE_HEAD; /* mapped by restore.c */
 
 /* Fails before Linux 5.14; then the process is slower. */
-static int populate(uint64_t address, uint64_t length, int written)
-{
-        return sys_call3(SYS_madvise, address, length, written ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) < 0
-                       ? -1
-                       : 0;
-}
-
-static void touch_all(void)
-{
-        const struct template_range *r = (const void *)((const char *)restored + restored->hot);
-        for (uint32_t i = 0; i < restored->n_hot; i++)
-                if (populate(r[i].address, r[i].length / 2 * TEMPLATE_PAGE, r[i].length % 2 != 0) < 0)
-                        break;
-}
-
-/* Not by writing the word, as in restore.c: some pages have already been written to. */
-static void touch_first(void)
-{
-        const struct template_first *f = (const void *)((const char *)restored + restored->first);
-        for (uint32_t i = 0, n = 1; i < restored->n_first; i += n) {
-                for (n = 1; i + n < restored->n_first; n++)
-                        if (f[i + n].address != f[i].address + n * (uint64_t)TEMPLATE_PAGE)
-                                break;
-                if (populate(f[i].address, n * (uint64_t)TEMPLATE_PAGE, 1) < 0)
-                        break;
-        }
-}
-
 void snapshot_touch(int all)
 {
-        if (all)
-                touch_all();
-        else
-                touch_first();
+        const struct template_range *r =
+                (const void *)((const char *)restored + (all ? restored->hot : restored->written));
+        const uint32_t n = all ? restored->n_hot : restored->n_written;
+        for (uint32_t i = 0; i < n; i++)
+                if (sys_call3(SYS_madvise, r[i].address, r[i].length / 2 * TEMPLATE_PAGE,
+                              r[i].length % 2 ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) < 0)
+                        break;
 }
 
 void snapshot_forget(void)

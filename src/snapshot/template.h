@@ -5,17 +5,17 @@
  * power over the processes that start from it. It is valid for one machine, one boot and one kernel: native
  * byte order.
  *
- *   head | pieces | pages that are written to | ranges that are touched | pages
+ *   head | pieces | ranges that any code writes to | ranges that typical code touches | pages
  *
  * Both are built without a libc, because the libc of the image is not known. */
 #pragma once
 #include <stdint.h>
 
-#define TEMPLATE_MAGIC 0x346574616c706d74u /* "tmplate4" */
+#define TEMPLATE_MAGIC 0x356574616c706d74u /* "tmplate5" */
 #define TEMPLATE_PAGE 4096u
 #define TEMPLATE_PIECES_MAX 8192u
 #define TEMPLATE_HOT_MAX 12288u
-#define TEMPLATE_FIRST_MAX 1024u
+#define TEMPLATE_WRITTEN_MAX 1024u
 #define TEMPLATE_HEAD_MAX 0x80000u /* of all parts before the pages */
 #define TEMPLATE_SPECIALS_MAX 6u
 #define TEMPLATE_SIGNALS 64
@@ -29,8 +29,8 @@
 #define RESTORE_LENGTH (TEMPLATE_PAGE + TEMPLATE_HEAD_MAX)
 
 /* Descriptors during the restore. */
-#define WARM_CONTROL_FD 3
-#define WARM_TEMPLATE_FD 4
+#define SNAPSHOT_CONTROL_FD 3
+#define SNAPSHOT_TEMPLATE_FD 4
 
 /* Exit status of a process that cannot be restored; no code has run then. */
 #define RESTORE_FAILED 125
@@ -60,21 +60,14 @@ struct template_range {
         uint64_t length; /* number of pages times two; odd: written */
 };
 
-/* A page that any code writes to. Writing the word that is already there copies the page, and costs less
- * than asking the kernel for the copy; but the word is known only until something else was written. */
-struct template_first {
-        uint64_t address;
-        uint64_t word; /* its first one */
-};
-
 struct template_registers {
         uint64_t saved[24]; /* see capture() */
 };
 
 struct template_head {
         uint64_t magic;
-        uint32_t n_pieces, n_specials, n_hot, n_first;
-        uint64_t pieces, hot, first; /* offsets */
+        uint32_t n_pieces, n_specials, n_hot, n_written;
+        uint64_t pieces, hot, written; /* offsets */
         struct template_registers registers;
         uint64_t maker, writer; /* process numbers that a restored process must not have: see python.c */
         uint64_t thread_pointer;

@@ -43,7 +43,7 @@ struct driver {
         struct driver_frames frames;
         unsigned may;
         bool waits, deaf;
-        size_t skip; /* remaining bytes of struct warm_ready, which precedes the first frame */
+        size_t skip; /* remaining bytes of struct release_ready, which precedes the first frame */
         char *out;   /* data to be sent */
         size_t out_len, out_at;
 };
@@ -58,10 +58,10 @@ static const struct {
         const uint64_t *len;
         bool templated; /* its driver is part of the template */
 } programs[] = {
-        {"python", warm_context_py, &warm_context_py_len, true},
-        {"python3", warm_context_py, &warm_context_py_len, true},
-        {"node", warm_context_js, &warm_context_js_len, false},
-        {"bash", warm_context_bash, &warm_context_bash_len, false},
+        {"python", snapshot_context_py, &snapshot_context_py_len, true},
+        {"python3", snapshot_context_py, &snapshot_context_py_len, true},
+        {"node", snapshot_context_js, &snapshot_context_js_len, false},
+        {"bash", snapshot_context_bash, &snapshot_context_bash_len, false},
 };
 
 static int find_program(const char *runtime)
@@ -151,11 +151,11 @@ static void driver_receive(struct driver *d, const char *data, size_t len)
         }
 }
 
-/* A restored process sends struct warm_ready first. */
+/* A restored process sends struct release_ready first. */
 static void hear_all(struct driver *d, char *data, size_t len)
 {
         size_t skip = d->skip < len ? d->skip : len;
-        if (d->skip == sizeof(struct warm_ready) && data[0] != WARM_READY) {
+        if (d->skip == sizeof(struct release_ready) && data[0] != RELEASE_READY) {
                 silence(d, "the interpreter could not be restored");
                 return;
         }
@@ -403,7 +403,7 @@ static int send_spawn(struct driver *d, struct command_form *form, int theirs[4]
         int r = channel_send(d->sandbox->channel, INIT_SPAWN, d->tag, fds, (unsigned)n, &form->head,
                              sizeof form->head, form->data, form->len);
         if (r == 0 && how) {
-                d->skip = sizeof(struct warm_ready);
+                d->skip = sizeof(struct release_ready);
                 r = waiting_release_driver(d->ends[CONTROL].fd, d->sandbox);
         }
         return r < 0 ? err_set(err, r == -ENOBUFS ? CELLA_OVER_CAPACITY : CELLA_INTERNAL, r,

@@ -31,7 +31,7 @@ int execution_values_prepare(struct execution *ex)
         /* A string of JSON is also one of Python and JavaScript. */
         if (r->runtime[0] == 'p') {
                 fputs("exec(", j.out);
-                json_put_bytes(&j, NULL, warm_context_py, warm_context_py_len);
+                json_put_bytes(&j, NULL, snapshot_context_py, snapshot_context_py_len);
                 fputs(", {\"__name__\": \"cella_rich\", \"MAIN\": globals(), \"SOURCE\": ", j.out);
                 j.more = false;
                 json_put_bytes(&j, NULL, r->code, r->code_len);
@@ -40,7 +40,7 @@ int execution_values_prepare(struct execution *ex)
                 fputs("globalThis[Symbol.for('cella.once')] = ", j.out);
                 json_put_bytes(&j, NULL, r->code, r->code_len);
                 fputs(";\n", j.out);
-                fwrite(warm_context_js, 1, warm_context_js_len, j.out);
+                fwrite(snapshot_context_js, 1, snapshot_context_js_len, j.out);
         }
         if (fclose(j.out) != 0 || !text) {
                 free(text);

@@ -103,13 +103,13 @@ static void on_said(struct fd_poll *poll, int events)
 {
         struct waiting *w = list_entry(poll, struct waiting, poll);
         struct pool *pool = w->pool;
-        struct warm_ready said = {0};
+        struct release_ready said = {0};
         (void)events;
         ssize_t n = recv(w->control, &said, sizeof said, MSG_DONTWAIT);
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
                 return;
         fd_poll_stop(&w->poll);
-        if (n == sizeof said && said.ready == WARM_READY && !w->ready) {
+        if (n == sizeof said && said.ready == RELEASE_READY && !w->ready) {
                 w->cpu_us = said.cpu_us;
                 w->said = true;
                 if (w->pid) /* otherwise INIT_STARTED has not arrived yet */
@@ -119,7 +119,7 @@ static void on_said(struct fd_poll *poll, int events)
         const int why = n > 0 ? *(const char *)&said : 0;
         if (why == 0)
                 ended_early(pool, "cannot be made to wait for code: it is started for each execution");
-        else if (why != WARM_ADDRESS || pool->unlucky++ > 2)
+        else if (why != REFUSAL_ADDRESS || pool->unlucky++ > 2)
                 pool_failed(pool);
         pool_drop(w);
 }

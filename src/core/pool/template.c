@@ -34,7 +34,7 @@ struct template_maker {
         uv_timer_t timer;
         unsigned handles; /* number of open handles */
         bool done;
-        char answer[sizeof(struct warm_made) + TEXT_MAX + 1];
+        char answer[sizeof(struct template_made) + TEXT_MAX + 1];
         size_t len;
 };
 
@@ -104,7 +104,7 @@ static int seal(int fd)
                                                                                                     : 0;
 }
 
-static void answered(struct template_maker *m, const struct warm_made *head)
+static void answered(struct template_maker *m, const struct template_made *head)
 {
         char *text = m->answer + sizeof *head;
         text[head->text_length] = '\0';
@@ -132,7 +132,7 @@ static void answered(struct template_maker *m, const struct warm_made *head)
 static void on_readable(uv_poll_t *poll, int status, int events)
 {
         struct template_maker *m = poll->data;
-        struct warm_made head;
+        struct template_made head;
         (void)status;
         (void)events;
         ssize_t n = recv(m->control, m->answer + m->len, sizeof m->answer - 1 - m->len, MSG_DONTWAIT);

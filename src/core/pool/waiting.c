@@ -206,7 +206,7 @@ static int hold_fd = -1, python_fd = -1, null_fd = -1;
 
 int waiting_restore_make(void)
 {
-        return make_program("python3", warm_restore, warm_restore_len);
+        return make_program("python3", snapshot_restore, snapshot_restore_len);
 }
 
 static int open_null(void)
@@ -307,7 +307,7 @@ int waiting_spawn(struct core_sandbox *sb, uint32_t tag, const struct waiting_ho
         if (how->kind == WAITING_TEMPLATE) {
                 r = spawn_template(sb, tag, how, &command, spawn_flags(sb, true), standard, theirs, err);
         } else {
-                const int hold = program_fd(&hold_fd, "hold", warm_hold_so, warm_hold_so_len);
+                const int hold = program_fd(&hold_fd, "hold", snapshot_hold_so, snapshot_hold_so_len);
                 const int given[] = {null, null, null, theirs, hold};
                 command.env = how->kind == WAITING_SCRIPT ? node_env : shell_environment();
                 r = send_spawn(sb, tag, &command, spawn_flags(sb, true), given, ARRAY_LEN(given), err);
@@ -344,10 +344,11 @@ static ssize_t put_preload(char *body, size_t size, const json_t *preload, struc
 static int boot_fd(struct cella_err *err)
 {
         AUTO(sys_close) int boot = sys_memfd_create("python.py", MFD_CLOEXEC);
-        if (boot < 0 || sys_write_all(boot, warm_hidden_py, warm_hidden_py_len) < 0 ||
-            sys_write_all(boot, warm_learned_py, warm_learned_py_len) < 0 ||
-            sys_write_all(boot, warm_python_py, warm_python_py_len + 1) < 0 ||
-            sys_write_all(boot, warm_context_py, warm_context_py_len) < 0 || lseek(boot, 0, SEEK_SET) < 0)
+        if (boot < 0 || sys_write_all(boot, snapshot_hidden_py, snapshot_hidden_py_len) < 0 ||
+            sys_write_all(boot, snapshot_learned_py, snapshot_learned_py_len) < 0 ||
+            sys_write_all(boot, snapshot_python_py, snapshot_python_py_len + 1) < 0 ||
+            sys_write_all(boot, snapshot_context_py, snapshot_context_py_len) < 0 ||
+            lseek(boot, 0, SEEK_SET) < 0)
                 return err_set(err, CELLA_INTERNAL, -ENOMEM, "python.py");
         return TAKE_FD(boot);
 }
@@ -379,7 +380,7 @@ int waiting_spawn_maker(struct core_sandbox *sb, uint32_t tag, const char *progr
                 in,          out,
                 out,         theirs,
                 template_fd, boot,
-                restore,     program_fd(&python_fd, "python", warm_python_so, warm_python_so_len)};
+                restore,     program_fd(&python_fd, "python", snapshot_python_so, snapshot_python_so_len)};
         if ((r = send_spawn(sb, tag, &command, INIT_ALONE, given, ARRAY_LEN(given), err)) < 0)
                 return r;
         if (send(control, body, (size_t)len, MSG_NOSIGNAL) != len)
@@ -508,7 +509,7 @@ static int make_release(const struct exec_request *r, bool network)
         AUTO(sys_close) int fd = sys_memfd_create("release", MFD_CLOEXEC);
         if (fd < 0)
                 return fd;
-        ssize_t n = pwritev(fd, all, ARRAY_LEN(all), sizeof(struct warm_ready));
+        ssize_t n = pwritev(fd, all, ARRAY_LEN(all), sizeof(struct release_ready));
         if (n != (ssize_t)(sizeof form.head + form.head.length))
                 return n < 0 ? -errno : -ENOSPC;
         return TAKE_FD(fd);
@@ -533,11 +534,11 @@ int waiting_spawn_released(struct core_sandbox *sb, uint32_t tag, const struct w
 
 static bool said_in_socket(int control, uint64_t *ret_cpu_us, bool *ret_unread)
 {
-        struct warm_ready said;
+        struct release_ready said;
         bool ready = false;
         ssize_t n;
         while ((n = recv(control, &said, sizeof said, MSG_DONTWAIT)) == sizeof said &&
-               said.ready == WARM_READY) {
+               said.ready == RELEASE_READY) {
                 *ret_cpu_us = said.cpu_us;
                 ready = true;
         }
@@ -547,9 +548,9 @@ static bool said_in_socket(int control, uint64_t *ret_cpu_us, bool *ret_unread)
 
 static bool said_in_file(int control, uint64_t *ret_cpu_us, bool *ret_unread)
 {
-        struct warm_ready said;
+        struct release_ready said;
         struct stat st;
-        if (pread(control, &said, sizeof said, 0) != sizeof said || said.ready != WARM_READY)
+        if (pread(control, &said, sizeof said, 0) != sizeof said || said.ready != RELEASE_READY)
                 return false;
         *ret_cpu_us = said.cpu_us;
         /* Both processes share the file offset. */
