@@ -62,6 +62,14 @@ class Pipe:
         except BlockingIOError:
             pass
 
+    def until(self, text):
+        """Reads until the text has come."""
+        deadline = time.monotonic() + TIMEOUT
+        while text.encode() not in self.data:
+            assert time.monotonic() < deadline, f"no {text!r} in {bytes(self.data)!r}"
+            time.sleep(0.01)
+            self.drain()
+
     def take(self):
         """Reads everything that is in the pipe now."""
         self.drain()
@@ -458,10 +466,13 @@ def python_output_arrives_before_the_end_of_the_run():
         assert run.stdout.count("\n") == 200000 and run.stdout.endswith("line 199999\n")
         run = c.run("import sys\nsys.stdout.write('a'); sys.stderr.write('b'); sys.stdout.buffer.write(b'c')")
         assert (run.stdout, run.stderr) in (("ac", "b"), ("ca", "b")), run
-        c.send("import time\nprint('now'); time.sleep(0.3); print('later')")
-        time.sleep(0.15)
-        assert c.stdout.take() == "now\n"
-        assert c.answer().stdout == "later\n"
+        with tempfile.TemporaryDirectory() as there:
+            go = os.path.join(there, "go")
+            c.send(f"import os, time\nprint('now')\nwhile not os.path.exists({go!r}): time.sleep(0.01)\nprint('later')")
+            c.stdout.until("now\n")
+            assert c.stdout.take() == "now\n"
+            os.mkdir(go)
+            assert c.answer().stdout == "later\n"
 
 
 SILLY_PYTHON = [
@@ -745,8 +756,8 @@ def node_errors_are_data_and_text():
             ("new Error('a value')", {"main": "Error: a value\n    at <run-15>:1:1"}),
         ])  # fmt: skip
         assert c.run("setTimeout(() => { throw new Error('between') }, 20)").status == "ok"
-        time.sleep(0.15)
-        assert "Error: between" in c.stderr.take()
+        c.stderr.until("Error: between")
+        c.stderr.take()
         assert c.run("process.on('uncaughtException', (e) => console.log('mine', e.message))").status == "ok"
         run = c.run("setTimeout(() => { throw new Error('x') }, 5); await new Promise(r => setTimeout(r, 50)); 3")
         assert run.main() == "3" and run.stdout == "mine x\n", run
@@ -790,8 +801,9 @@ def node_is_interrupted_and_lives_on():
 def node_runs_timers_between_runs_and_flushes():
     with Context("node") as c:
         assert c.run("let n = 0; const timer = setInterval(() => n++, 5)").status == "ok"
-        time.sleep(0.15)
-        assert int(c.run("n").main()) > 3
+        deadline = time.monotonic() + TIMEOUT
+        while int(c.run("n").main()) <= 3:
+            assert time.monotonic() < deadline, "the timer does not run"
         assert c.run("clearInterval(timer)").status == "ok"
         run = c.run("for (let i = 0; i < 50000; i++) console.log('line', i); process.stdout.write('x'.repeat(1e6))")
         assert run.stdout.count("\n") == 50000 and run.stdout.endswith("x" * 1000000), len(run.stdout)
