@@ -11,12 +11,12 @@
 #define CHAIN_MAX 16
 
 struct certificate {
+        struct certificate *replaced; /* not freed: a handshake that has begun may still use it */
         gnutls_pcert_st chain[CHAIN_MAX];
         unsigned n;
         gnutls_privkey_t key;
 };
 
-/* Replaced certificates are not freed: a handshake that has begun may still use one. */
 static struct certificate *current;
 
 int http_tls_retrieve(gnutls_session_t session, const gnutls_datum_t *issuers, int n_issuers,
@@ -84,6 +84,7 @@ int http_tls_load(const char *pem, size_t len, struct cella_err *err)
                 return err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "the TLS %s cannot be used: %.120s", what,
                                gnutls_strerror(r));
         }
+        c->replaced = current;
         current = c;
         return 0;
 }
