@@ -196,10 +196,13 @@ static int check_settings(struct server *s)
         int r = load_settings(s, NULL, &document, &err);
         if (r == 0)
                 r = load_tls(&s->arguments, &err);
-        if (r == 0 && (r = settings_from(document, &settings, &err)) == 0)
-                settings_done(&settings);
         if (r == 0)
+                r = settings_from(document, &settings, &err);
+        if (r == 0) {
+                settings_done(&settings);
                 return 0;
+        }
+        json_decref(document);
         fprintf(stderr, "cella: %s%s%s\n", err.msg, err.hint[0] ? "; " : "", err.hint);
         return 2;
 }
