@@ -147,11 +147,11 @@ static char *backup_schema(sqlite3 *db)
 {
         char **rows = NULL, *text = NULL;
         int n = 0;
-        if (sqlite3_get_table(db,
-                              "SELECT group_concat(type || ' ' || name || ' ' || (rootpage > 1) || ' ' ||"
-                              " coalesce(sql, ''), char(10))"
-                              " FROM (SELECT * FROM sqlite_schema ORDER BY type, name)",
-                              &rows, &n, NULL, NULL) == SQLITE_OK &&
+        if (sqlite3_get_table(
+                    db,
+                    "SELECT group_concat(quote(type) || quote(name) || quote(rootpage > 1) || quote(sql))"
+                    " FROM (SELECT * FROM sqlite_schema ORDER BY type, name)",
+                    &rows, &n, NULL, NULL) == SQLITE_OK &&
             n == 1 && rows[1])
                 text = sqlite3_mprintf("%s", rows[1]);
         sqlite3_free_table(rows);
