@@ -152,7 +152,7 @@ STAGES = [
     Stage("unit", "fast", 900, 517, units("build"), QUIET, skips=HOST),
     Stage("harness", "fast", 900, 40, [[PYTHON, "test/harness/test_harness.py", "@only"]], QUIET, skips=()),
     Stage("drivers", "fast", 900, 34, [[PYTHON, "test/snapshot/test_drivers.py", "@only"]], QUIET, skips=("no pandas", "no matplotlib")),
-    Stage("api", "fast", 2400, 889, suite("test/api/run.py", "--user", "root", "-j", "2")),
+    Stage("api", "fast", 2400, 891, suite("test/api/run.py", "--user", "root", "-j", "2")),
     web("web", "fast", 900),
     Stage("egress", "fast", 900, 101, suite("test/egress/run.py", "-j", "2")),
     Stage("images", "fast", 900, 114, suite("test/image/run.py", "-j", "2"), packages=ARCHIVES),

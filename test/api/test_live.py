@@ -85,6 +85,35 @@ def watchers_get_rates_and_ended_executions(d):
 
 
 @test
+def a_new_watcher_gets_the_last_hour_unless_it_may_not_see_the_counters(d):
+    before = time.time()
+    for _ in range(5):
+        d.exec("sh", "true")
+    with Watch(d) as w:
+        history = w.wait("history", "the history")
+    bounds, minutes = history["bounds_ms"], history["minutes"]
+    ensure(bounds == sorted(bounds) and len(bounds) > 5, f"bounds are {bounds}")
+    ensure(1 <= len(minutes) <= 3 + (time.time() - before) / 60, f"minutes are {minutes}")
+    same(sum(m["executions"] for m in minutes), 5, "executions")
+    for m in minutes:
+        same([len(m["latency"]), sum(m["latency"])], [len(bounds) + 1, m["executions"]], "durations")
+        ensure(m["sandboxes"] >= 1, f"sandboxes while an execution ended: {m}")
+    key = d.new_key("k", capabilities=["sandbox.exec"])["key"]
+    with Watch(d, key=key) as w:
+        w.wait("snapshot", "a snapshot")
+        same(w.of("history"), [], "history for a key without the counters")
+
+
+@test
+def events_have_the_labels_that_fit(d):
+    s = d.sandbox(metadata={"a": "1", "long": "x" * 5000, "b": "\x01" * 40})
+    with Watch(d) as w:
+        same([x["metadata"] for x in w.wait("sandboxes", "the list")["sandboxes"]], [{"a": "1"}], "labels")
+        d.ok("PATCH", f"/v1/sandboxes/{s}", {"metadata": {"a": "2", "c": "3"}})
+        w.wait("sandbox", "the new labels", lambda x: x["id"] == s and x["metadata"] == {"a": "2", "c": "3"})
+
+
+@test
 def a_watching_key_gets_events_of_its_own_sandboxes_only(d):
     own = d.new_key("own", capabilities=["sandbox.exec", "sandbox.manage"])["key"]
     other = d.new_key("other", capabilities=["sandbox.exec", "sandbox.manage"])["key"]
