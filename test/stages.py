@@ -100,7 +100,7 @@ def build(name, group, *packages):
 
 
 def web(name, group, limit, environment=None):
-    return Stage(name, group, limit, 82, [["node", "test/web/run.mjs", "--cella", "build/src/cella", "--npm", "build-web", "@only"]],
+    return Stage(name, group, limit, 108, [["node", "test/web/run.mjs", "--cella", "build/src/cella", "--npm", "build-web", "@only"]],
                  setup=("npm", "build-web", "test/web"), packages=(*CHROMIUM, *NODE), skips=(), environment=environment or {})  # fmt: skip
 
 
@@ -153,7 +153,7 @@ STAGES = [
     Stage("harness", "fast", 900, 40, [[PYTHON, "test/harness/test_harness.py", "@only"]], QUIET, skips=()),
     Stage("drivers", "fast", 900, 34, [[PYTHON, "test/snapshot/test_drivers.py", "@only"]], QUIET, skips=("no pandas", "no matplotlib")),
     Stage("api", "fast", 2400, 891, suite("test/api/run.py", "--user", "root", "-j", "2")),
-    web("web", "fast", 900),
+    web("web", "fast", 1200),
     Stage("egress", "fast", 900, 101, suite("test/egress/run.py", "-j", "2")),
     Stage("images", "fast", 900, 114, suite("test/image/run.py", "-j", "2"), packages=ARCHIVES),
     Stage("runs-leave-nothing", "fast", 900, 6, [["build/test/soak", "10000"]]),
@@ -238,7 +238,7 @@ STAGES = [
     covered("registries", 900, 55, [[PYTHON, "test/image/registry.py", "--image", "build-coverage/src/cella-image", "--user", "root", "@only"]],
             packages=REGISTRIES, skips=()),
     covered("egress", 900, 101, suite("test/egress/run.py", "--slack", "3", "-j", "2", build="build-coverage")),
-    covered("web", 1500, 60, [["node", "test/web/run.mjs", "--cella", "build-coverage/src/cella", "--npm", "build-web", "@only"]],
+    covered("web", 1800, 105, [["node", "test/web/run.mjs", "--cella", "build-coverage/src/cella", "--npm", "build-web", "@only"]],
             setup=("npm", "build-web", "test/web"), packages=(*CHROMIUM, *NODE), skips=()),
     covered("mcp", 900, 95, [[PYTHON, "test/mcp/run.py", "--build", "build-coverage", "--npm", "build-npm"]],
             setup=("npm", "build-npm", "test/mcp"), packages=NODE, skips=()),

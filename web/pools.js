@@ -22,7 +22,8 @@ export function poolTitle(pool) {
 export function preloadWords({preload, runtime, learned, executions}) {
     if (learned) return `The code of this key imports it: ${learned.map((m) => `${m.module} (${count(m.executions)} of ${plural(executions, "execution")}, ${duration(m.import_ms)})`).join(", ")}.`;
     if (runtime === null || runtime === undefined) return "Nothing: for requests that no pool serves, if they have the limits, the network and the image of the settings.";
-    if (preload === "auto") return /^py/.test(runtime) ? "The standard library, because most code imports parts of it. Code does not see a module before it imports it." : /^node/.test(runtime) ? "The built-in modules that take long to load." : "Nothing: shells start at once.";
+    if (!/^(py|node)/.test(runtime)) return "Nothing: shells start at once.";
+    if (preload === "auto") return /^py/.test(runtime) ? "The standard library, because most code imports parts of it. Code does not see a module before it imports it." : "The built-in modules that take long to load.";
     if (Array.isArray(preload) && preload.length > 0) return `As the setting says: ${preload.map((m) => m.startsWith("-") ? `${m.slice(1)} (hidden until imported)` : m).join(", ")}.`;
     return "Nothing: the setting “preload” is empty.";
 }

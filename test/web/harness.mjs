@@ -142,7 +142,7 @@ export class Trial {
         const context = await browser.newContext({viewport: {width, height}, colorScheme: theme, acceptDownloads: true, ...more});
         this.contexts.push(context);
         const page = await context.newPage();
-        page.setDefaultTimeout(Number(process.env.WT ?? 60000));
+        page.setDefaultTimeout(60000);
         const complain = (text) => { if (!expects.some((pattern) => pattern instanceof RegExp ? pattern.test(text) : text.includes(pattern))) this.complaints.push(text); };
         page.on("console", (message) => { if (["error", "warning"].includes(message.type())) complain(`console: ${message.text()} (${message.location().url})`); });
         page.on("pageerror", (error) => complain(`thrown: ${error.message}`));

@@ -29,8 +29,7 @@ async function furnish(daemon) {
         ["python3", "import ctypes\nctypes.CDLL(None).mount(b'none', b'/mnt', b'tmpfs', 0, None)"], ["sh", "echo building; sleep 0.2; echo done"], ["python3", "raise ValueError('no such row')"]];
     for (const [i, [runtime, code]] of codes.entries()) await post("/v1/exec", {runtime, code, agent: ["analyst", "tester"][i % 2], scope: "execution"});
     for (const name of ["GITHUB_TOKEN", "DATABASE_URL"]) await daemon.api(`/v1/secrets/${name}`, {method: "PUT", body: {value: "not a real value"}});
-    for (const name of ["datasets", "results"]) mkdirSync(join(daemon.directory, name));
-    await daemon.api("/v1/settings", {method: "PATCH", body: {mounts: [{name: "datasets", path: join(daemon.directory, "datasets")}, {name: "results", path: join(daemon.directory, "results"), mode: "rw"}]}});
+    await daemon.api("/v1/settings", {method: "PATCH", body: {mounts: [{name: "datasets", path: "/srv"}]}});
     for (const name of ["tools:1", "reports:2025.11"]) await importImage(daemon, name);
     await post("/v1/exec", {runtime: "sh", code: "sleep 5", timeout_ms: 300});
     const code = "import os, csv\nfor d in ('data', 'report'): os.makedirs(d, exist_ok=True)\nopen('data/visits.csv', 'w').write('day,visits\\n1,120\\n2,340\\n')\nopen('report/summary.md', 'w').write('# Visits\\n\\nTwo days, 460 visits.\\n')\nopen('main.py', 'w').write('import csv\\n\\nwith open(\"data/visits.csv\") as f:\\n    print(sum(int(row[\"visits\"]) for row in csv.DictReader(f)))\\n')";
