@@ -90,9 +90,13 @@ bool cli_next_form(const char **at, char ret[CLI_FORM_MAX])
         *at += strspn(*at, " |\n");
         if (!**at)
                 return false;
-        for (; **at && strncmp(*at, " | ", 3) != 0 && strncmp(*at, " |\n", 3) != 0; (*at)++)
-                if (n + 1 < CLI_FORM_MAX && !(strchr(" \n", **at) && n > 0 && ret[n - 1] == ' '))
-                        ret[n++] = **at == '\n' ? ' ' : **at;
+        for (; **at && strncmp(*at, " | ", 3) != 0 && strncmp(*at, " |\n", 3) != 0; (*at)++) {
+                char c = **at;
+                if (c == '\n')
+                        c = ' ';
+                if (n + 1 < CLI_FORM_MAX && !(c == ' ' && n > 0 && ret[n - 1] == ' '))
+                        ret[n++] = c;
+        }
         ret[n] = '\0';
         return true;
 }
