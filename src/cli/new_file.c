@@ -52,7 +52,7 @@ int new_file_begin_path(struct new_file *f, const char *path, unsigned mode)
 {
         char parent[PATH_MAX];
         const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-        const size_t len = slash > path ? (size_t)(slash - path) : 1;
+        const size_t len = slash && slash > path ? (size_t)(slash - path) : 1;
         *f = NEW_FILE_NONE;
         if (len >= sizeof parent)
                 return -ENAMETOOLONG;

@@ -10,7 +10,7 @@
 #include "sys/file.h"
 
 #define GROUPS "/sys/fs/cgroup"
-#define PERIOD_US 100000
+#define PERIOD_US 100000u
 
 /* Opens a group only if its path contains the container's id, as with every engine.  A container without its
  * own group (a rootless engine with v1) is in another group, which must not be counted or written to. */
