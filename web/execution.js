@@ -83,7 +83,7 @@ export class ExecutionView {
     code({runtime, input, input_bytes: size, input_truncated: cut}, request) {
         if (input === null || input === undefined) return null;
         const text = request?.command ? request.command.map((word) => /^[\w./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`).join(" ") : input;
-        return h("section", {"aria-label": "Code"}, h("h3", {}, runtime ? `Code, ${visibleText(runtime)}` : "Command"), marked(text, languageOf(runtime ?? "sh"), "Code"),
+        return h("section", {}, h("h3", {}, runtime ? `Code, ${visibleText(runtime)}` : "Command"), marked(text, languageOf(runtime ?? "sh"), "Code"),
             cut && h("p", {class: "muted small"}, `The log keeps the first 64 KiB of ${bytes(size)}, so it cannot be run again from here.`));
     }
 

@@ -192,10 +192,12 @@ class Notebook {
     close() {
         this.running?.abort();
         this.save();
+        this.closed = true; // a run that ends later changes nothing: another notebook may be shown
         for (const cell of this.cells) cell.close();
     }
 
     save() {
+        if (this.closed) return;
         kept.cells = this.cells.map(({type, source, outputs, number}) => ({type, source, outputs, number}));
         try { sessionStorage.setItem(DRAFT, JSON.stringify({runtime: kept.runtime, cells: kept.cells.map(({type, source}) => ({type, source}))})); } catch { /* then it is not kept after a reload */ }
     }

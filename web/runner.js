@@ -174,8 +174,8 @@ function installer(runtime, packages) {
     throw Object.assign(new Error(`Packages can be installed for Python and Node, not for ${runtime}.`), {kind: "invalid_request"});
 }
 
-// Caches of interpreters and libraries are not results of the code.
-const CACHES = /(^|\/)(\.cache|\.npm|__pycache__|\.ipynb_checkpoints)(\/|$)/;
+// Caches and installed packages are not results of the code.
+const CACHES = /(^|\/)(\.cache|\.npm|\.local|node_modules|__pycache__|\.ipynb_checkpoints)(\/|$)/;
 export const isCache = (path) => CACHES.test(path);
 
 function changes(before, after) {

@@ -44,7 +44,8 @@ for (const width of WIDTHS)
         await run(page, "import sys\nprint('out')\nprint('err', file=sys.stderr)\nopen('a-file-with-a-long-name-'+'x'*60, 'w')\n{'a': 1}");
         const names = await pagesOf(page);
         ensure(names.length >= 11, `pages: ${names}`);
-        await checkAll(page, [...names, `terminal/${id}`, `files/${id}`], width);
+        const {executions} = await daemon.api("/v1/executions");
+        await checkAll(page, [...names, `terminal/${id}`, `files/${id}`, `executions/${executions[0].id}`], width);
         if (width <= 760) {
             await page.getByRole("button", {name: "More"}).click();
             await axe(page);
