@@ -23,7 +23,7 @@ const LAYOUT = [
         fields: {engine: "Engine", image: "Image", default_runtimes: "Default runtimes", runtimes: "Runtimes from images", images: "Images"}},
     {title: "Pools", icon: "clock", text: "Sandboxes created in advance, each with a waiting interpreter, so that code starts in a millisecond.", fields: {pools: "Pools", "learning.memory_bytes": "Memory for learned packages"}},
     {title: "How many, how long", icon: "list", text: "The maximum number of sandboxes, and when unused ones are deleted.",
-        fields: {"sandboxes.max": "Sandboxes at once", "sandboxes.idle_timeout_ms": "Idle sandboxes", "sandboxes.workspace_keep_ms": "Unused workspaces", "sandboxes.queue_timeout_ms": "Waiting for room",
+        fields: {"sandboxes.max": "Sandboxes at once", "sandboxes.kept_max": "Sandboxes with files", "sandboxes.idle_timeout_ms": "Idle sandboxes", "sandboxes.workspace_keep_ms": "Unused workspaces", "sandboxes.queue_timeout_ms": "Waiting for room",
             "sandboxes.queue_max": "Requests waiting", "sandboxes.cleanup_interval_ms": "Clean-up"}},
     {title: "Scanner", icon: "search", text: "Reads Python, shell and JavaScript before or while they run.", fields: {"scan.enabled": "Scanner", "scan.action": "What it does", "scan.block.severity": "Refuse from severity", "scan.block.categories": "Refuse categories"}},
     {title: "Log", icon: "file", text: "The log has a row for every execution.", fields: {"audit.keep_days": "Days kept", "audit.keep_bytes": "Size", "audit.keep_output": "Output"}},

@@ -149,6 +149,7 @@ static const struct rule rules[] = {
         {"network.bytes_per_execution", DOWN},
         {"network.idle_timeout_ms", DOWN},
         {"sandboxes.max", DOWN},           /* the share of each caller grows with it */
+        {"sandboxes.kept_max", DOWN},      /* more would let each caller use more of the disk */
         {"sandboxes.idle_timeout_ms", UP}, /* less would end the sandboxes of other keys */
         {"sandboxes.cleanup_interval_ms", FREE},
         {"sandboxes.queue_timeout_ms", FREE},

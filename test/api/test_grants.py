@@ -265,7 +265,7 @@ CHANGES = {
     "network.allowed_private": ([[]], {("10.0.0.0/8", "169.254.169.254"): OWNER}),
     "network.connections": ([10], {1000: OWNER}), "network.bytes_per_execution": ([1000], {1 << 40: OWNER}),
     "network.idle_timeout_ms": ([1000], {1000000: OWNER}),
-    "sandboxes.max": ([50], {101: OWNER}), "sandboxes.idle_timeout_ms": ([7200000], {1000: OWNER}), "sandboxes.cleanup_interval_ms": ([1000], {}),
+    "sandboxes.max": ([50], {101: OWNER}), "sandboxes.kept_max": ([50], {1001: OWNER}), "sandboxes.idle_timeout_ms": ([7200000], {1000: OWNER}), "sandboxes.cleanup_interval_ms": ([1000], {}),
     "sandboxes.queue_timeout_ms": ([1000], {}), "sandboxes.queue_max": ([10], {}), "sandboxes.spare": ([1], {}),
     "sandboxes.workspace_keep_ms": ([604800001], {1000: OWNER}), "pools": ([[]], {}),
     "scan.enabled": ([], {False: OWNER}), "scan.action": (["block"], {"off": OWNER}),

@@ -69,6 +69,23 @@ def an_idle_sandbox_with_a_ttl_is_only_stopped(d):
     same(d.exec("sh", "cat file", kept)["stdout"], "kept\n", "its file")
 
 
+@test(settings={"sandboxes": {"kept_max": 2}})
+def the_number_of_sandboxes_with_files_is_limited(d):
+    message = "this caller keeps the files of 2 sandboxes, as many as the setting sandboxes.kept_max allows"
+    made = d.sandbox()
+    same(d.exec("sh", "echo kept > file", session="a")["stdout"], "", "a session")
+    d.restart()  # now both are stopped
+    d.refused("over_capacity", "POST", "/v1/sandboxes", {}, message)
+    d.refused("over_capacity", "POST", "/v1/exec", {"session": "b", "runtime": "sh", "code": "echo ran > file"}, message)
+    same(d.exec("sh", "cat file", session="a")["stdout"], "kept\n", "the session can still be used")
+    in_memory = d.post("/v1/sandboxes", {"persistent": False}, 201)["id"]
+    same(d.exec("sh", "echo on")["stdout"], "on\n", "an execution by itself")
+    d.refused("over_capacity", "POST", "/v1/sandboxes", {}, message)
+    for id_ in (in_memory, made):
+        d.delete(f"/v1/sandboxes/{id_}")
+    same(d.exec("sh", "cat file", session="b")["exit_code"], 1, "a new session finds no file")
+
+
 @test
 def a_sandbox_in_memory_leaves_nothing_on_disk(d):
     made = d.post("/v1/sandboxes", {"persistent": False, "limits": {"disk_bytes": 4 << 20}}, 201)

@@ -341,6 +341,8 @@ static int add_or_lease(struct core *core, const struct caller *caller, const js
                 e = mount_resolve(&core->settings, json_object_get(document, "mounts"), &spec.mounts, err);
         if (e == 0 && !runtime)
                 e = choose_persistence(core, json_object_get(document, "persistent"), &spec, err);
+        if (e == 0 && spec.persistent)
+                e = sandbox_check_kept(core, caller, err);
         if (e == 0)
                 e = runtime ? pool_lease(core, &spec, runtime, ret, err) : sandbox_add(core, &spec, ret, err);
         json_decref(spec.mounts);

@@ -53,6 +53,13 @@ void sandbox_adopt(struct core_sandbox *sb, const struct sandbox_spec *spec)
         sb->created_ms = core_now_ms();
 }
 
+/* Sandboxes of longer scopes keep their files, unless these are the agent's own. */
+static bool scope_keeps_files(const struct sandbox_spec *spec)
+{
+        return spec->scope != SCOPE_EXECUTION && spec->workspace == WORKSPACE_NONE &&
+               spec->engine == ENGINE_NATIVE;
+}
+
 int sandbox_add(struct core *core, const struct sandbox_spec *spec, struct core_sandbox **ret,
                 struct cella_err *err)
 {
@@ -76,9 +83,7 @@ int sandbox_add(struct core *core, const struct sandbox_spec *spec, struct core_
         sb->expires_ms = spec->ttl_ms ? sb->created_ms + (int64_t)spec->ttl_ms : 0;
         sb->metadata = spec->metadata ? json_incref(spec->metadata) : json_object();
         sb->mounts = json_incref(spec->mounts);
-        /* Sandboxes of longer scopes keep their files, unless these are the agent's own. */
-        const bool of_scope = spec->scope != SCOPE_EXECUTION && spec->workspace == WORKSPACE_NONE &&
-                              spec->engine == ENGINE_NATIVE;
+        const bool of_scope = scope_keeps_files(spec);
         sb->persistent = of_scope || spec->persistent;
         if (sb->persistent && spec->workspace == WORKSPACE_NONE)
                 workspace_name(sb->id, sb->engine, sb->directory);
@@ -177,6 +182,23 @@ int sandbox_check_labels(const json_t *labels, struct cella_err *err)
         return 0;
 }
 
+int sandbox_check_kept(const struct core *core, const struct caller *caller, struct cella_err *err)
+{
+        unsigned n = 0;
+        list_each (at, &core->sandboxes, other) {
+                const struct core_sandbox *sb = list_entry(at, struct core_sandbox, link);
+                n += sb->persistent && !sb->removing && !strcmp(sb->key, caller->key);
+        }
+        if (n < core->settings.kept_max)
+                return 0;
+        err_say(err, CELLA_OVER_CAPACITY, -EDQUOT,
+                "no room for another sandbox: this caller keeps the files of %u sandboxes, as many as the "
+                "setting sandboxes.kept_max allows",
+                n);
+        return err_hint(err, "remove sandboxes that are not needed; cella ls --state stopped lists those "
+                             "that do not run");
+}
+
 bool sandbox_has_workspace(const struct core *core, const char *directory)
 {
         list_each (at, &core->sandboxes, other)
@@ -217,8 +239,10 @@ int sandbox_of_scope(struct core *core, const struct sandbox_spec *spec, struct 
                      struct cella_err *err)
 {
         struct core_sandbox *sb = sandbox_find_of_scope(core, spec);
-        if (!sb)
-                return sandbox_add(core, spec, ret, err);
+        if (!sb) {
+                int r = scope_keeps_files(spec) ? sandbox_check_kept(core, spec->caller, err) : 0;
+                return r < 0 ? r : sandbox_add(core, spec, ret, err);
+        }
         int r = sandbox_check_choice(sb, spec, err);
         if (r == 0)
                 r = network_check_same(&sb->network, spec->asked, err);

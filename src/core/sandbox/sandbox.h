@@ -241,6 +241,8 @@ void sandbox_reclaim(struct core_sandbox *sandbox);
 /* Ends idle and expired sandboxes; removes workspaces that were kept long enough.  all false: only those with
  * their own timeout, which must be exact. */
 void sandbox_cleanup(struct core *core, bool all);
+/* Fails with CELLA_OVER_CAPACITY if the caller has no room for another sandbox with files on disk. */
+int sandbox_check_kept(const struct core *core, const struct caller *caller, struct cella_err *err);
 /* Whether a sandbox has this directory as its persistent workspace. */
 bool sandbox_has_workspace(const struct core *core, const char *directory);
 /* Restores the saved sandboxes in state STOPPED. */

@@ -46,6 +46,13 @@ static const struct field sandboxes_fields[] = {
          .standard = "100",
          .help = "maximum number of sandboxes, including those of single executions; each caller has a share "
                  "of them"},
+        {.name = "kept_max",
+         .type = FIELD_INTEGER,
+         .min = 1,
+         .max = 100000,
+         .standard = "1000",
+         .help = "maximum number of sandboxes of one caller whose files are kept on disk, running or "
+                 "stopped"},
         {.name = "idle_timeout_ms",
          .type = FIELD_INTEGER,
          .min = 100,
@@ -488,6 +495,7 @@ int settings_from(json_t *document, struct settings *ret, struct cella_err *err)
         cella_limits_default(&s.limits);
         limits_overlay(json_object_get(document, "limits"), &s.limits, NULL);
         s.sandboxes_max = (uint32_t)number(sandboxes, "max");
+        s.kept_max = (uint32_t)number(sandboxes, "kept_max");
         s.idle_timeout_ms = number(sandboxes, "idle_timeout_ms");
         s.cleanup_interval_ms = number(sandboxes, "cleanup_interval_ms");
         s.queue_timeout_ms = number(sandboxes, "queue_timeout_ms");

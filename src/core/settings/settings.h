@@ -30,7 +30,7 @@ struct settings {
         const char *image;          /* of sandboxes without a requested image */
         enum tier tier;
         struct cella_limits limits;
-        uint32_t sandboxes_max;
+        uint32_t sandboxes_max, kept_max;
         uint64_t idle_timeout_ms, cleanup_interval_ms, queue_timeout_ms, workspace_keep_ms;
         uint32_t queue_max;
         uint32_t spare;
