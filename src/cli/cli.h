@@ -116,6 +116,9 @@ char cli_limit_letter(const struct limit *limit);
 bool cli_next_form(const char **at, char ret[CLI_FORM_MAX]);
 /* The length of the verb with which a form begins ("rm NAME"); 0: it begins with no verb. */
 size_t cli_form_verb(const char *form);
+/* Fails with the usage of the command, or if verb is not one of those in it, with the nearest one.  verb
+ * NULL: there is none. */
+int cli_wrong_words(const struct cli_command *command, const char *verb, struct cella_err *err);
 
 /* Without it, commands also print notes: progress, limits that ended code, hints. */
 #define CLI_QUIET_OPTION                                                                                     \

@@ -1,9 +1,12 @@
 /* cli/help.c -- the help of a command, from its option table. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/auto.h"
+#include "base/err.h"
 #include "base/limits.h"
+#include "base/parse.h"
 #include "base/runtime.h"
 #include "cli/cli.h"
 
@@ -104,6 +107,27 @@ bool cli_next_form(const char **at, char ret[CLI_FORM_MAX])
 size_t cli_form_verb(const char *form)
 {
         return strspn(form, "abcdefghijklmnopqrstuvwxyz");
+}
+
+int cli_wrong_words(const struct cli_command *c, const char *verb, struct cella_err *err)
+{
+        char form[CLI_FORM_MAX], verbs[16][24];
+        const char *names[ARRAY_LEN(verbs)], *at = c->usage;
+        size_t n = 0;
+        bool known = !verb;
+        while (n < ARRAY_LEN(verbs) && cli_next_form(&at, form)) {
+                snprintf(verbs[n], sizeof *verbs, "%.*s", (int)cli_form_verb(form), form);
+                names[n] = verbs[n];
+                known |= !strcmp(verbs[n++], verb ? verb : "");
+        }
+        if (known) {
+                err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "usage: cella %s %s", c->name, c->usage);
+                return err_hint(err, "cella %s --help", c->name);
+        }
+        err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "unknown verb '%.40s' of 'cella %s'", verb, c->name);
+        const char *near = parse_nearest(verb, names, n, sizeof *names);
+        return near ? err_hint(err, "did you mean 'cella %s %s'?", c->name, near)
+                    : err_hint(err, "cella %s --help lists them", c->name);
 }
 
 void cli_print_help(const struct cli_command *c)

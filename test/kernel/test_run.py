@@ -342,6 +342,10 @@ def mistyped_words_are_corrected():
     refused(cella(["rnu"]), 2, "did you mean 'cella run'?")
     refused(run("--tmeout", "3", "--", "true"), 2, "did you mean --timeout?")
     refused(run("pyton3", "-c", "1"), 125, "did you mean python3?")
+    for words, right in ((["settings", "gett"], "settings get"), (["key", "lss"], "key ls"), (["secret", "st", "a"], "secret set"), (["pool", "aquire"], "pool acquire"),
+                         (["runtime", "l"], "runtime ls"), (["image", "pul"], "image pull")):  # fmt: skip
+        refused(cella(words), 2, f"unknown verb '{words[1]}' of 'cella {words[0]}'", f"did you mean 'cella {right}'?")
+    refused(cella(["settings", "set", "mode"]), 2, "usage: cella settings get [KEY] | set KEY VALUE")
 
 
 @test

@@ -241,7 +241,7 @@ int api_verb(const struct cli_command *self, int n, char **argv, const char *mak
                 return API_MAKE;
         if (n == 2 && !strcmp(verb, "rm"))
                 return API_REMOVE;
-        return api_need_words(self, 0, 1, 1, err);
+        return cli_wrong_words(self, n > 0 ? verb : NULL, err);
 }
 
 int api_list(struct client *client, const char *path, const char *name, bool json,
@@ -361,6 +361,5 @@ int api_need_words(const struct cli_command *self, int n, int min, int max, stru
 {
         if (n >= min && n <= max)
                 return 0;
-        err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "usage: cella %s %s", self->name, self->usage);
-        return err_hint(err, "cella %s --help", self->name);
+        return cli_wrong_words(self, NULL, err);
 }

@@ -119,7 +119,7 @@ static int pool(const struct cli_command *self, int argc, char **argv, struct po
                 return err_say(err, CELLA_INVALID_REQUEST, -EINVAL,
                                "--image, --ttl, --idle and --metadata are options of cella pool acquire");
         if (r == 0 && !(n == 1 && !strcmp(verb, "ls")) && !(n > 1 && !strcmp(verb, "release")))
-                return api_need_words(self, 0, 1, 1, err);
+                return cli_wrong_words(self, n > 0 ? verb : NULL, err);
         for (int i = 2; i <= n && r == 0; i++)
                 r = api_sandbox_url(&url, argv[i], "", err); /* all of them are ids */
         if (r < 0 || (r = client_new(o->socket, &client, err)) < 0)

@@ -186,7 +186,7 @@ static int runtime_main(const struct cli_command *self, int argc, char **argv)
         struct cella_err err = {0};
         int n = cli_parse_all(self, argc, argv, &o, NULL, &err);
         if (n >= 0 && (n != 1 || strcmp(argv[1], "ls") != 0))
-                n = err_say(&err, CELLA_INVALID_REQUEST, -EINVAL, "usage: cella runtime ls [OPTIONS]");
+                n = cli_wrong_words(self, n > 0 ? argv[1] : NULL, &err);
         return cli_finish(n < 0 ? n : client_runtime_print(&o, &err), &err, o.json);
 }
 

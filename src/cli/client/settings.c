@@ -181,7 +181,7 @@ static int settings(const struct cli_command *self, int argc, char **argv, struc
                 return n;
         bool sets = n == 3 && !strcmp(argv[1], "set"), gets = n >= 1 && n <= 2 && !strcmp(argv[1], "get");
         if (!sets && !gets)
-                return api_need_words(self, 0, 1, 1, err);
+                return cli_wrong_words(self, n > 0 ? argv[1] : NULL, err);
         if ((r = client_new(o->socket, &client, err)) < 0)
                 return r;
         return sets ? client_settings_set(client, argv[2], argv[3], err)

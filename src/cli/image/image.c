@@ -11,7 +11,6 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/json.h"
-#include "base/parse.h"
 #include "cli/client/api.h"
 #include "cli/text.h"
 #include "image/store/reference.h"
@@ -336,17 +335,6 @@ const struct cli_command image_gc = {.name = "image gc",
                                      .n_options = ARRAY_LEN(state_and_json),
                                      .main = gc_main};
 
-static int image_command_unknown(const char *word, struct cella_err *err)
-{
-        const char *names[ARRAY_LEN(verbs)];
-        for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
-                names[i] = verbs[i]->name + 6;
-        err_say(err, CELLA_INVALID_REQUEST, -EINVAL, "unknown verb '%.40s' of 'cella image'", word);
-        const char *near = parse_nearest(word, names, ARRAY_LEN(names), sizeof *names);
-        return near ? err_hint(err, "did you mean 'cella image %s'?", near)
-                    : err_hint(err, "cella image --help lists them");
-}
-
 static int image_main(const struct cli_command *self, int argc, char **argv)
 {
         struct cella_err err = {0};
@@ -361,7 +349,7 @@ static int image_main(const struct cli_command *self, int argc, char **argv)
                 cli_print_help(self);
                 return EXIT_USAGE;
         }
-        image_command_unknown(argv[1], &err);
+        cli_wrong_words(self, argv[1], &err);
         return cli_fail(&err, EXIT_USAGE);
 }
 
