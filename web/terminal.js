@@ -104,7 +104,10 @@ class Session {
         clearTimeout(this.resizing);
         this.dark.removeEventListener("change", this.onTheme);
         events.removeEventListener("theme", this.onTheme);
-        this.socket?.close(1000);
+        // The browser reports a socket that is closed while it connects as an error.
+        const socket = this.socket;
+        if (socket?.readyState === WebSocket.CONNECTING) Object.assign(socket, {onopen: () => socket.close(1000), onmessage: null, onclose: null});
+        else socket?.close(1000);
         this.terminal.dispose();
         this.dropSheets();
     }
